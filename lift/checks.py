@@ -1,0 +1,160 @@
+"""Validation of arguments, in one place, so that every entry refuses the same things in the same words.
+
+NaN, infinities, booleans and strings are never numbers here. A message reads
+``epsilon must be a finite number > 0, got nan``.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from trilift.lift.errors import ParameterError
+
+__all__ = ["choice", "fail", "finite", "flag", "integer", "numeric_array", "rational", "show"]
+
+
+def show(value: object) -> str:
+    """Render a refused value shortly and on one line, for an error message."""
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def fail(name: str, wanted: str, value: object) -> ParameterError:
+    """Build (not raise) the error for argument ``name`` that is not ``wanted``."""
+    return ParameterError(f"{name} must be {wanted}, got {show(value)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+
+
+def _bounds_text(kind: str, minimum: object, above: object, maximum: object) -> str:
+    limits = [
+        f"{symbol} {limit}"
+        for symbol, limit in ((">", above), (">=", minimum), ("<=", maximum))
+        if limit is not None
+    ]
+    return f"{kind} {' and '.join(limits)}" if limits else kind
+
+
+def rational(
+    name: str,
+    value: Any,
+    *,
+    above: int | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
+) -> Fraction:
+    """Return a finite real number as the exact rational that it is (a float is its binary value).
+
+    Args:
+        name: name of the argument, for the message.
+        value: int, float, Fraction, Decimal or a numpy real scalar.
+        above: if given, the value must be larger than this.
+        minimum: if given, the value must be at least this.
+        maximum: if given, the value must be at most this.
+
+    Raises:
+        ParameterError: for anything else: booleans, strings, arrays, NaN, infinities, out of range.
+
+    >>> rational("epsilon", 0.5, above=0)
+    Fraction(1, 2)
+    """
+    wanted = _bounds_text("a finite number", minimum, above, maximum)
+    if not _is_number(value):
+        raise fail(name, wanted, value)
+    try:
+        if isinstance(value, numbers.Rational):
+            exact = Fraction(int(value.numerator), int(value.denominator))
+        elif isinstance(value, Decimal):
+            exact = Fraction(value)
+        else:
+            exact = Fraction(float(value))
+            if isinstance(value, np.floating) and value != float(value):
+                exact = Fraction(*value.as_integer_ratio())
+    except (ValueError, OverflowError):  # NaN and infinities
+        raise fail(name, wanted, value) from None
+    too_low = (above is not None and exact <= above) or (minimum is not None and exact < minimum)
+    if too_low or (maximum is not None and exact > maximum):
+        raise fail(name, wanted, value)
+    return exact
+
+
+def finite(
+    name: str,
+    value: Any,
+    *,
+    above: int | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
+) -> float:
+    """Like :func:`rational`, but returns the nearest float; refuses what a float cannot hold."""
+    exact = rational(name, value, above=above, minimum=minimum, maximum=maximum)
+    try:
+        return float(exact)
+    except OverflowError:
+        raise fail(name, "within the range of a float", value) from None
+
+
+def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int | None = None) -> int:
+    """Return an integer (Python or numpy; never a float, a boolean or a string).
+
+    >>> integer("horizon", 10, minimum=1)
+    10
+    """
+    wanted = _bounds_text("an integer", minimum, None, maximum)
+    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
+        raise fail(name, wanted, value)
+    result = int(value)
+    if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
+        raise fail(name, wanted, value)
+    return result
+
+
+def choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return ``value`` if it is one of the strings in ``options``."""
+    allowed = list(options)
+    if not isinstance(value, str) or value not in allowed:
+        raise fail(name, "one of " + ", ".join(repr(option) for option in allowed), value)
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a boolean; numbers do not pass for one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise fail(name, "True or False", value)
+    return bool(value)
+
+
+def numeric_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return a real numeric array without NaN or infinities (integers stay integers).
+
+    Raises:
+        ParameterError: for object, string, boolean, complex, datetime or masked arrays, NaN,
+            infinities, ragged nesting, or another number of dimensions than ``ndim``.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise ParameterError(f"{name} must be a plain numeric array, got a masked array")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        raise ParameterError(f"{name} must be a rectangular numeric array") from None
+    if array.dtype.kind not in "iuf":
+        raise ParameterError(f"{name} must be a numeric array, got dtype {array.dtype}")
+    if ndim is not None and array.ndim != ndim:
+        raise ParameterError(f"{name} must have {ndim} dimension(s), got {array.ndim}")
+    if array.dtype.kind == "f":
+        bad = ~np.isfinite(array)
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            at = where[0] if len(where) == 1 else where
+            raise ParameterError(f"{name} must be finite, got {array[where]} at index {at}")
+    return array
+
+
