@@ -1,0 +1,42 @@
+# `make demo` and `make test` are each enough by themselves on a fresh machine with Python >= 3.11.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ROOMS := front lift factorize verify artifacts stream counters experiments
+# Folders are listed too: deleting a file touches its folder.
+SOURCES := pyproject.toml README.md LICENSE \
+	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format wheel clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: $(VENV)/.installed-demo ## find, prove, lift and stream: a private count of a year of flights
+	$(BIN)/trilift demo
+
+test: $(VENV)/.installed-test ## the whole test suite against an installed copy
+	.ci/suite $(BIN)/python
+
+lint: $(VENV)/.installed-dev ## ruff and mypy --strict (or ONLY="check format types", any of them)
+	.ci/lint $(BIN)/python $(ONLY)
+
+format: $(VENV)/.installed-dev ## let ruff rewrite the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: $(BIN)/python ## build dist/trilift-*.whl
+	.ci/build $(BIN)/python dist
+
+clean: ## remove everything that make and the tools have made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output
+	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: $(SOURCES) .ci/install .ci/build | $(BIN)/python
+	.ci/install $(BIN)/python $*
+	@touch $@
