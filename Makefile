@@ -27,7 +27,7 @@ format: $(VENV)/.installed-dev ## let ruff rewrite the sources
 	$(BIN)/ruff format .
 
 wheel: $(BIN)/python ## build dist/trilift-*.whl
-	.ci/build $(BIN)/python dist
+	.ci/wheel $(BIN)/python dist
 
 clean: ## remove everything that make and the tools have made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output
@@ -37,6 +37,6 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed-%: $(SOURCES) .ci/install .ci/build | $(BIN)/python
+$(VENV)/.installed-%: $(SOURCES) .ci/install .ci/wheel | $(BIN)/python
 	.ci/install $(BIN)/python $*
 	@touch $@

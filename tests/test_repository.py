@@ -1,0 +1,54 @@
+"""What lies in the repository speaks of the project alone, and runs elsewhere."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Written in pieces, so that this file does not hold them.
+FORBIDDEN = [
+    "/wo" + "rk/",
+    "/ho" + "me/",
+    "/ro" + "ot/",
+    "/opt/" + "wheels",
+    "/opt/" + "pypi",
+    "iss" + "ue #",
+    "py" + "pi.org",
+    "files.python" + "hosted",
+    "local" + "host",
+]
+
+
+def tracked() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    done = subprocess.run([git, "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True)
+    paths = [ROOT / name for name in done.stdout.decode().split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def test_no_machine_path_or_host() -> None:
+    pattern = re.compile("|".join(map(re.escape, FORBIDDEN)).encode(), re.IGNORECASE)
+    texts = [path for path in tracked() if path.suffix not in {".npz", ".png", ".gz"}]
+    assert len(texts) > 10
+    found = {str(path.relative_to(ROOT)): pattern.findall(path.read_bytes()) for path in texts}
+    assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def test_nothing_generated_is_tracked() -> None:
+    generated = {"__pycache__", ".venv", "build", "dist", ".hypothesis", "demo-output", "runs"}
+    for path in tracked():
+        parts = path.relative_to(ROOT).parts
+        assert not generated & set(parts), path
+        assert not any(part.endswith(".egg-info") for part in parts), path
+
+
+def test_scripts_can_be_run() -> None:
+    for path in (ROOT / ".ci").iterdir():
+        assert path.stat().st_mode & 0o100, path
+        assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n"), path
