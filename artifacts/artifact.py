@@ -149,7 +149,8 @@ def save(artifact: Artifact, path: str | os.PathLike[str]) -> None:
         "provenance": artifact.provenance.to_json(),
     }
     text = json.dumps(header, indent=1, ensure_ascii=True, allow_nan=False).encode("ascii")
-    members = {"header": np.frombuffer(text, dtype=np.uint8), **{name: words for name, _, words in parts}}
+    members: dict[str, Array] = {"header": np.frombuffer(text, dtype=np.uint8)}
+    members.update({name: words for name, _, words in parts})
     write_container(path, members)
 
 
