@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
@@ -71,9 +70,17 @@ def interior_row_norms_sq(stage: Stage, *, below: Stage | None = None) -> Any:
 
 def interior_column_norms(stage: Stage, *, below: Stage | None = None) -> Any:
     """Return the l1 norms of the blended columns, shape (m', m): as for the rows, with v in place of w."""
+    return _column_norms(stage, _weights_below(stage, below))
+
+
+def _weights_below(stage: Stage, below: Stage | None) -> Any:
     v = (stage if below is None else below).v
     if isinstance(v, Dyadic) != stage.is_exact:
         raise ParameterError("stage and below must be both exact or both float")
+    return v.normalized() if isinstance(v, Dyadic) else v  # few places: the blends stay within int64
+
+
+def _column_norms(stage: Stage, v: Any) -> Any:
     B, rest = stage.B, _one(v) - v
     if isinstance(B, Dyadic):
         blended = [_blend_exact(B, rest[i : i + 1], v[i : i + 1]) for i in range(len(v))]
@@ -95,6 +102,11 @@ def _blend_exact(B: Dyadic, rest: Dyadic, v: Dyadic) -> Dyadic:
 
 
 def interior_sensitivity(stage: Stage, *, below: Stage | None = None) -> float | Fraction:
-    """Return b-bar, the largest l1 norm of a blended column (a Fraction when exact)."""
-    norms = interior_column_norms(stage, below=below)
+    """Return b-bar, the largest l1 norm of a blended column (a Fraction when exact).
+
+    A blended norm is a convex function of the weight, so it is largest at the least or the largest v.
+    """
+    v = _weights_below(stage, below)
+    values = v.num if isinstance(v, Dyadic) else v
+    norms = _column_norms(stage, v[[int(values.argmin()), int(values.argmax())]])
     return norms.max() if isinstance(norms, Dyadic) else float(norms.max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from trilift.lift.stage import FloatArray
 
 __all__ = ["coarse_weights"]

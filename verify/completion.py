@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from trilift.lift.checks import choice, integer, numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
@@ -64,7 +63,8 @@ COMPACT = Bits(B=16, A=26, g=26, v=8, w=12, defect=6, rho=6)
 def best_stage(B: Any, *, g: Any = None, plain: bool = False) -> Stage:
     """Return the float stage of a square B and g with the w that makes every q_i least.
 
-    L = T_m B^-1, d = (last row of L) - g, w_i = clip((L_i . d + |g|^2) / (|d|^2 + |g|^2), 0, 1), A = L - w d^T.
+    L = T_m B^-1, d = (last row of L) - g, A = L - w d^T, w_i = (L_i . d + |g|^2) / (|d|^2 + |g|^2) clipped
+    into [0, 1].
 
     Args:
         B: shape (m, m), invertible.
@@ -164,7 +164,7 @@ def _vector(name: str, values: Any, size: int) -> FloatArray:
 
 def _inverse(B: FloatArray) -> FloatArray:
     try:
-        inverse: FloatArray = np.linalg.inv(B)
+        inverse = np.asarray(np.linalg.inv(B), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise ParameterError("B is singular (to the binary places asked for)") from None
     if not np.isfinite(inverse).all() or np.abs(B @ inverse - np.eye(len(B))).max() > 1e-2:

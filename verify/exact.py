@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sympy import ZZ
 from sympy.polys.matrices import DomainMatrix
-
 from trilift.lift.dyadic import Dyadic
 
 __all__ = ["domain_matrix", "product"]
