@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from trilift.lift.errors import ParameterError
 
 __all__ = ["choice", "fail", "finite", "flag", "integer", "numeric_array", "rational", "show"]
@@ -156,5 +155,3 @@ def numeric_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarr
             at = where[0] if len(where) == 1 else where
             raise ParameterError(f"{name} must be finite, got {array[where]} at index {at}")
     return array
-
-

@@ -1,4 +1,4 @@
-"""Dyadic arrays: integers over a power of two, the exact numbers in which everything is proved and charged."""
+"""Dyadic arrays: integers over a power of two, the exact numbers in which all is proved and charged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from trilift.lift import integers
 from trilift.lift.checks import integer, numeric_array
 from trilift.lift.errors import ParameterError
@@ -101,7 +100,7 @@ class Dyadic:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
-        return self.num.shape
+        return tuple(self.num.shape)
 
     @property
     def ndim(self) -> int:
@@ -141,7 +140,7 @@ class Dyadic:
         return Fraction(int(self.num.reshape(-1)[0]), 1 << self.exp)
 
     def to_float(self) -> FloatArray:
-        """Return the nearest float64 of every entry (exact up to 53 bits; overflow to infinity is refused)."""
+        """Return the nearest float64 of every entry (exact up to 53 bits; nothing overflows to infinity)."""
         if self.num.dtype != object and integers.bit_width(self.num) <= 53 and self.exp <= 1000:
             return np.ldexp(self.num.astype(np.float64), -self.exp)
         scale = 1 << self.exp

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from trilift.lift.errors import ParameterError
 
 __all__ = ["IntArray", "add", "as_integers", "bit_width", "matmul", "multiply", "shift_left", "shrink"]

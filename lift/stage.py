@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from trilift.lift.checks import numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
@@ -150,7 +149,7 @@ class Stage:
         return float((float(self.sensitivity()) ** 2 * q) ** (1 / 3))
 
     def kappa(self, objective: str) -> float:
-        """Return 2 q b^2 / log2(m)^3, the leading constant of the stage repeated for ever (a float estimate)."""
+        """Return 2 q b^2 / log2(m)^3, the leading constant of the stage repeated for ever (an estimate)."""
         if self.size < 2:
             raise ParameterError("kappa needs a size of at least 2: log2(1) = 0")
         return float(2.0 * (self.cost_third(objective) / np.log2(self.size)) ** 3)
