@@ -221,8 +221,9 @@ def smooth_binary_tree_cost(horizon: int, *, balanced: bool = True) -> TreeCost:
     Steps 0 to n are leaves of a binary tree of height h: in order, the strings of h bits with exactly z
     zeros. Left children are stored; a prefix is the sum of the left siblings along the path of its leaf
     (those with leaves). The published form has as many zeros as ones. With ``balanced=False`` (new) z is
-    chosen too: an input pays z, an estimate at most h-z squared norm, and at large horizons z/h near 0.155
-    has the least product. ``levels`` of the result is h, ``sensitivity`` is z.
+    chosen too: an input pays z, an estimate at most h-z squared norm. At large horizons z/h near 0.160 has
+    the least product, 0.2903 log2(n)^(3/2) as a cost: the same constant as in the lower bound of Arkhipov
+    and Kalinin for factors with entries 0 and 1. ``levels`` of the result is h, ``sensitivity`` is z.
 
     Args:
         horizon: number of steps n.
