@@ -74,10 +74,10 @@ class Draws:
     def to_float(self) -> NDArray[np.float64]:
         """Return float64 (nb, r), each within relative 2^-52 of the exact integer; exact below 2^53.
 
-        One limb: one correct rounding, relative 2^-53. Several: the 32-bit halves h_k are exact, and are added from
-        the lowest one up. At the last nonzero half the sum so far, S < 2^(32k), is at most half of the result R,
-        so its own error, at most 2^-53 (S + 2^-31 S), and the last rounding make less than
-        2^-53 (1/2 + 2^-31 + 1) R (1 + 2^-53) < 2^-52 R.
+        One limb: one correct rounding, relative 2^-53. Several: |X| = R is 1 plus 32-bit halves h_k 2^(32k),
+        each exact as a float, added from the lowest up. Let h_k be the last one that is not zero. The sum
+        below it is at most 2^(32k) <= R/2, the one below that at most 2^-32 R, and so on, and every addition
+        errs by at most 2^-53 of its sum: together below 2^-53 (1 + 1/2 + 2^-31) (1 + 2^-52) R < 2^-52 R.
 
         Raises:
             StateError: if a value exceeds the range of a float.

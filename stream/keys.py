@@ -86,7 +86,7 @@ def simulation_key(seed: int) -> Secret:
 
 
 def length_prefixed(data: bytes) -> bytes:
-    """Return ``data`` behind its length (8 bytes, little endian), so that joined fields cannot be confused."""
+    """Return ``data`` behind its length (8 bytes, little endian): joined fields cannot be confused."""
     return len(data).to_bytes(8, "little") + data
 
 

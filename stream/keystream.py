@@ -124,16 +124,16 @@ class Keystream:
         count = integer("count", count, minimum=0, maximum=MAX_WORDS - start)
         numbers = stream_blocks(blocks)
         counter, skip = divmod(start, WORDS_PER_PIECE)
+        first = nonce(PRIMARY, step=0, level=level, block=0, counter=counter)
         out = np.empty((numbers.size, skip + count), dtype="<u4")
         if numbers.size == 0 or count == 0:
             return out[:, skip:]
-        first = nonce(PRIMARY, step=0, level=level, block=0, counter=counter)
         nonces = np.empty(numbers.size, dtype=_NONCE)
         nonces[:] = np.frombuffer(first, dtype=_NONCE)[0]
         nonces["block"] = numbers
         width = 4 * (skip + count)
         zeros, flat = bytes(width), nonces.tobytes()
-        target = memoryview(out.view(np.uint8).reshape(-1))
+        target = out.view(np.uint8).reshape(-1).data
         encryptor = self._encryptor(flat[:16])
         for i in range(numbers.size):
             if i:
@@ -142,7 +142,13 @@ class Keystream:
         return out[:, skip:]
 
     def further(self, region: int, level: int, block: int, address: int) -> Iterator[int]:
-        """Yield the words of a secondary address: :data:`TIE` (primary word ``address``) or :data:`TAIL` (row).
+        """Yield the words of a secondary address.
+
+        Args:
+            region: :data:`TIE`, with a primary word as address, or :data:`TAIL`, with a row as address.
+            level: level of the chain, in [0, 2^20).
+            block: block number in [0, 2^64).
+            address: in [0, 2^32).
 
         Raises:
             ParameterError: if an argument is out of range.

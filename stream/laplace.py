@@ -1,7 +1,7 @@
 """Exact discrete Laplace variates, vectorised, every one at a fixed address of a keystream.
 
-X has integer scale t >= 1 and P(X = x) proportional to u^|x|, u = exp(-1/t). It is drawn from its parts, which
-are independent:
+X has integer scale t >= 1 and P(X = x) proportional to u^|x|, u = exp(-1/t). It is drawn from its parts,
+which are independent:
 
 * X is nonzero with probability 2u / (1+u); its sign is one fair bit; |X| = 1 + G with P(G >= g) = u^g.
 * The binary digits of the geometric G are independent, because u^G is the product over the digits of
@@ -14,19 +14,21 @@ Each part is "U < p" for a uniform U: a 32-bit word against floor(p 2^32), and o
 (probability 2^-32) further words against further digits of p (:mod:`trilift.stream.thresholds`).
 
 Rejection samplers (Canonne, Kamath, Steinke 2020, among them) use a random number of random bits, so the
-place in the keystream that serves a draw depends on the draws before it, or each draw needs its own loop. Here
-every row reads the same words whatever their values: a draw is a function of (key, level, block, row) alone, no
-batching can matter, and numpy compares whole blocks at once. Nothing is a float, nothing is rejected, and all
-scales, from 1 to past 2^200, take the same path.
+place in the keystream that serves a draw depends on the draws before it, or each draw needs its own loop.
+Here every row reads the same words whatever their values: a draw is a function of (key, level, block, row)
+alone, no batching can matter, and numpy compares whole blocks at once. Nothing is a float, nothing is
+rejected, and all scales, from 1 to past 2^200, take the same path.
 
-Layout of a block (bound to :data:`SAMPLER_ID`): rows in order; a row of scale t has W words, W the multiple of
-8 next to bitlength(64 t - 1) + 3: zero test, sign, tail test, digits 0 .. J-1 with J = W - 3.
+Layout of a block (bound to :data:`SAMPLER_ID`; golden values in the tests hold it fast): rows in order; a row
+of scale t has W words, W the least multiple of 8 with W >= bitlength(64 t - 1) + 3. They are the zero test,
+the sign, the tail test, and digits 0 .. J-1 with J = W - 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -64,7 +66,7 @@ def variance(scale: int) -> float:
         ParameterError: if scale is not an integer >= 1, or the variance exceeds the range of a float.
 
     >>> variance(1)
-    1.8413471884155152
+    1.8413471884155845
     """
     lower, upper = thresholds.variance_bounds(scale)
     try:
@@ -178,10 +180,8 @@ class LaplaceRows:
             draws.parts.append(part)
             for i, k in part.tail_events():
                 row = piece.rows[k]
-                value = self._continue(
-                    part.exact(i, k), row, source.further(TAIL, level, int(numbers[i]), row)
-                )
-                draws.overrides[i, row] = value
+                words = source.further(TAIL, level, int(numbers[i]), row)
+                draws.overrides[i, row] = self._continue(part.exact(i, k), row, words)
         return draws
 
     def _sample_piece(
@@ -199,7 +199,7 @@ class LaplaceRows:
             bits = words < piece.limits
             ties = words == piece.limits
             if ties.any():
-                self._settle(bits, ties, piece, source, level, some)
+                self._settle(bits, ties, piece, some, partial(source.further, TIE, level))
             flat = np.packbits(bits, bitorder="little")
             packed[begin : begin + step, :, :octets] = flat.reshape(some.size, height, octets)
         return packed.view("<u8").astype(np.uint64, copy=False)
@@ -209,17 +209,15 @@ class LaplaceRows:
         bits: NDArray[np.bool_],
         ties: NDArray[np.bool_],
         piece: _Piece,
-        source: WordSource,
-        level: int,
         numbers: NDArray[np.uint64],
+        further: Callable[[int, int], Iterator[int]],
     ) -> None:
         """Decide the comparisons whose first word equals its limit (a fair sign that ties is not below)."""
         for i, q in zip(*(index.tolist() for index in np.nonzero(ties)), strict=True):
             k, word = divmod(q, piece.width)
             rule = _threshold(self._scales[piece.rows[k]], word)
             if rule is not None:
-                further = source.further(TIE, level, int(numbers[i]), piece.start + q)
-                bits[i, q] = rule.decide(further, matched=32)
+                bits[i, q] = rule.decide(further(int(numbers[i]), piece.start + q), matched=32)
 
     def _continue(self, value: int, row: int, words: Iterator[int]) -> int:
         """Add the part of |X| above the digits, known to be at least one step of 2^J."""
