@@ -87,20 +87,20 @@ class TreeCost:
         t = integer("step", step, minimum=1, maximum=self.horizon)
         return Fraction(int(self._quarters(np.array([t], dtype=np.int64))[0]), 4)
 
-    def max_se(self, epsilon: Any) -> Fraction:
-        """Return the largest squared error over the steps, 2 max|L_t|^2 |R|^2 / epsilon^2, exactly."""
+    def max_se(self, epsilon: float = 1.0) -> float:
+        """Largest squared error of a step, 2 max|L_t|^2 |R|^2 / epsilon^2 (the nearest float)."""
         return self._se(self.max_row_norm_sq, epsilon)
 
-    def mean_se(self, epsilon: Any) -> Fraction:
-        """Return the mean squared error over the steps, exactly."""
+    def mean_se(self, epsilon: float = 1.0) -> float:
+        """Squared error averaged over the steps (the nearest float)."""
         return self._se(self.mean_row_norm_sq, epsilon)
 
-    def step_se(self, step: int, epsilon: Any) -> Fraction:
-        """Return the squared error at one step, exactly."""
+    def step_se(self, step: int, *, epsilon: float = 1.0) -> float:
+        """Squared error at one step (the nearest float)."""
         return self._se(self.row_norm_sq(step), epsilon)
 
-    def _se(self, row: Fraction, epsilon: Any) -> Fraction:
-        return 2 * row * self.sensitivity**2 / rational("epsilon", epsilon, above=0) ** 2
+    def _se(self, row: Fraction, epsilon: float) -> float:
+        return float(2 * row * self.sensitivity**2 / rational("epsilon", epsilon, above=0) ** 2)
 
 
 def binary_tree_cost(horizon: int, *, levels: int | None = None, objective: str = "max") -> TreeCost:

@@ -37,9 +37,16 @@ def _digits(t: Steps, k: int, h: int) -> list[Steps]:
     return [*(low - k * high for low, high in pairwise(cuts)), *cuts[-1:]]
 
 
+def _add(parts: list[Steps]) -> Steps:
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total += part
+    return total
+
+
 def digit_sum(t: Steps, k: int, h: int) -> Steps:
     """Return the digit sums of the steps ``t``."""
-    return np.sum(_digits(t, k, h), axis=0, dtype=np.int64)
+    return _add(_digits(t, k, h))
 
 
 def _floor_total(n: int, p: int) -> int:
@@ -68,7 +75,7 @@ def _balanced_digits(t: Steps, k: int, h: int) -> list[Steps]:
 
 def balanced_sum(t: Steps, k: int, h: int) -> Steps:
     """Return the sums of the absolute balanced digits of ``t`` (k odd, the top digit nonnegative)."""
-    return np.sum(np.abs(_balanced_digits(t, k, h)), axis=0, dtype=np.int64)
+    return _add([np.abs(digit) for digit in _balanced_digits(t, k, h)])
 
 
 def balanced_total(n: int, k: int, h: int) -> int:
@@ -88,7 +95,7 @@ def _balanced_level(n: int, k: int, p: int) -> int:
         q, r = divmod(rest, p)
         # |i - m| summed over i < q, in closed form on either side of m
         part = q * m - q * (q - 1) // 2 if q <= m else m * (m + 1) // 2 + (q - m) * (q - m - 1) // 2
-        return periods * p * m * (m + 1) + p * part + r * abs(q - m)
+        return int(periods * p * m * (m + 1) + p * part + r * abs(q - m))
 
     return below(shift + n + 1) - below(shift)
 
@@ -112,7 +119,7 @@ def averaged_quarters(t: Steps, n: int, k: int, h: int) -> Steps:
     """Return 1 + (blocks of the prefix) + (blocks of the rest up to ``n``); 4 at the last step."""
     blocks = np.ones_like(t)
     if h:
-        blocks += digit_sum(t, k, h) + np.sum(_rest_digits(t, n, k, h), axis=0, dtype=np.int64)
+        blocks += digit_sum(t, k, h) + _add(_rest_digits(t, n, k, h))
     return np.where(t == n, 4, blocks)
 
 
@@ -139,7 +146,7 @@ def averaged_total(n: int, k: int, h: int) -> int:
         # Only in the last block above are there fewer than k blocks here.
         cut = (k * above - here) * (last - (above - 1) * k ** (j + 1))
         rest += k * ceilings(j + 1) - cut - ceilings(j)
-    return last + digit_total(last, k, h) + rest + 4
+    return int(last + digit_total(last, k, h) + rest + 4)
 
 
 def smooth_norm(t: Steps, h: int, z: int) -> Steps:

@@ -187,7 +187,7 @@ def _rest(t: int, n: int, k: int, h: int) -> Iterator[Block]:
 
 def _strings(h: int, z: int, count: int) -> list[str]:
     """Return the first ``count`` strings of h bits with z zeros, in order."""
-    found = []
+    found: list[str] = []
     for zeros in combinations(range(h), z):  # zeros as far left as they go come first
         if len(found) == count:
             break
