@@ -2,8 +2,8 @@
 
 from trilift.artifacts.artifact import Artifact, Provenance, load, save
 from trilift.artifacts.canonical import canonical_bytes, digest
-from trilift.artifacts.catalogue import Entry, catalogue, find, load_stage, user_directory
 from trilift.artifacts.certificate import Certificate
+from trilift.artifacts.listing import Entry, catalogue, find, load_stage, user_directory
 
 __all__ = [
     "Artifact",

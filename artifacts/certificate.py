@@ -20,7 +20,7 @@ INTERIOR = ("interior_sensitivity", "interior_max_row_norm_sq", "interior_mean_r
 _KAPPAS = ("kappa_max", "kappa_mean")
 _INTERIOR_KAPPAS = ("interior_kappa_max", "interior_kappa_mean")
 
-_RATIONAL = re.compile(r"(0|[1-9][0-9]{0,4000})(?:/([1-9][0-9]{0,4000}))?")
+_RATIONAL = re.compile(r"(0|[1-9][0-9]{0,4000})/([1-9][0-9]{0,4000})")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -123,7 +123,7 @@ def _fraction(name: str, value: Any) -> Fraction:
     match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ArtifactFormatError(f'certificate: {name} must be a string "p/q", got {str(value)[:40]!r}')
-    return Fraction(int(match[1]), int(match[2] or 1))
+    return Fraction(int(match[1]), int(match[2]))
 
 
 def _kappa(name: str, value: Any) -> float:

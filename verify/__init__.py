@@ -1,1 +1,73 @@
-"""trilift."""
+"""Verification: completion to exact stages, certificates, directed enclosures, lower bounds.
+
+Names are loaded when first used, so that ``python -m trilift.verify.check_artifact`` needs numpy only.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trilift.verify.build import from_search
+    from trilift.verify.certification import certify, check_certificate, verification_report
+    from trilift.verify.completion import COMPACT, DEFAULT, Bits, best_stage, complete, loss
+    from trilift.verify.enclosures import float_down, float_up, kappa_up, log2_enclosure, sqrt_down, sqrt_up
+    from trilift.verify.lower_bounds import binary_lower_bound, factorisation_lower_bound, kappa_lower_bound
+    from trilift.verify.right_factor import RightFactorBounds, certify_right_factor
+
+_HOME = {
+    "COMPACT": "completion",
+    "DEFAULT": "completion",
+    "Bits": "completion",
+    "RightFactorBounds": "right_factor",
+    "best_stage": "completion",
+    "binary_lower_bound": "lower_bounds",
+    "certify": "certification",
+    "certify_right_factor": "right_factor",
+    "check_certificate": "certification",
+    "complete": "completion",
+    "factorisation_lower_bound": "lower_bounds",
+    "float_down": "enclosures",
+    "float_up": "enclosures",
+    "from_search": "build",
+    "kappa_lower_bound": "lower_bounds",
+    "kappa_up": "enclosures",
+    "log2_enclosure": "enclosures",
+    "loss": "completion",
+    "sqrt_down": "enclosures",
+    "sqrt_up": "enclosures",
+    "verification_report": "certification",
+}
+
+__all__ = [
+    "COMPACT",
+    "DEFAULT",
+    "Bits",
+    "RightFactorBounds",
+    "best_stage",
+    "binary_lower_bound",
+    "certify",
+    "certify_right_factor",
+    "check_certificate",
+    "complete",
+    "factorisation_lower_bound",
+    "float_down",
+    "float_up",
+    "from_search",
+    "kappa_lower_bound",
+    "kappa_up",
+    "log2_enclosure",
+    "loss",
+    "sqrt_down",
+    "sqrt_up",
+    "verification_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

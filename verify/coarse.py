@@ -14,8 +14,10 @@ _POWERS = (300.0, 3000.0, 30000.0)  # of power means that stand for the maximum,
 def coarse_weights(v: FloatArray, inverse: FloatArray, *, places: int, objective: str) -> FloatArray:
     """Return v on the lattice 2**-places, near the given one, with a low squared error for this B.
 
-    From the nearest lattice point, single entries move by one lattice step, each time the best move, until
-    none helps. All 2m moves are valued together: with g^T = v^T B^-1 every q_i is a quadratic in v.
+    There are two starts: every entry rounded to the nearest, and the entries rounded one after the other so that
+    g^T = v^T B^-1 changes little (Babai's nearest plane: for an ill-conditioned B nearest entries are not a
+    near point). Then single entries move by one lattice step, each time the best move, until none helps. All
+    2m moves are valued together: every q_i is a quadratic in v.
 
     Args:
         v: shape (m,), entries in [0, 1].
@@ -24,15 +26,28 @@ def coarse_weights(v: FloatArray, inverse: FloatArray, *, places: int, objective
         objective: "max" or "mean" of the q_i.
     """
     unit = 0.5**places
-    start = np.floor(v / unit + 0.5) * unit
     quadratics = _Quadratics(inverse)
-    if objective == "mean":
-        return _descend(start, quadratics, unit, power=1.0)
-    best = here = start
-    for power in _POWERS:
-        here = _descend(here, quadratics, unit, power=power)
-        best = min(best, here, key=lambda point: float(quadratics.q(point[None, :]).max()))
-    return best
+    powers = (1.0,) if objective == "mean" else _POWERS
+    found = []
+    for start in (np.floor(v / unit + 0.5) * unit, _nearest_plane(v, inverse, unit)):
+        here = start
+        found.append(here)
+        for power in powers:
+            here = _descend(here, quadratics, unit, power=power)
+            found.append(here)
+    q = quadratics.q(np.array(found))
+    values = q.mean(axis=1) if objective == "mean" else q.max(axis=1)
+    return found[int(np.argmin(values))]
+
+
+def _nearest_plane(v: FloatArray, inverse: FloatArray, unit: float) -> FloatArray:
+    """Return the lattice point of Babai's algorithm: |(x - v) B^-1| is small, entry by entry."""
+    R = np.linalg.qr(inverse.T, mode="r")
+    x, top = np.zeros(len(v)), round(1.0 / unit)
+    for k in reversed(range(len(v))):
+        ahead = R[k, k + 1 :] @ (v - x)[k + 1 :] / R[k, k]
+        x[k] = unit * min(max(np.floor((v[k] + ahead) / unit + 0.5), 0), top)
+    return x
 
 
 def _descend(best: FloatArray, quadratics: _Quadratics, unit: float, *, power: float) -> FloatArray:

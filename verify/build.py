@@ -1,0 +1,162 @@
+"""From a search result to a certified artifact, and from a folder of raw results to the shipped files (new).
+
+    python -m trilift.verify.build RAW_DIRECTORY ARTIFACT_DIRECTORY
+
+turns every ``{kind}_{objective}_{size}.npz`` with float arrays into ``{kind}-{objective}-{size}.npz``, keeping the file that is there when it is at least as good, and rewrites ``index.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from trilift.artifacts.artifact import Artifact, Provenance, load, save
+from trilift.artifacts.certificate import OBJECTIVES
+from trilift.artifacts.listing import INDEX, index_record
+from trilift.lift.checks import choice
+from trilift.lift.errors import CertificateError, ParameterError, TriliftError
+from trilift.lift.stage import Stage
+from trilift.verify.certification import certify
+from trilift.verify.completion import DEFAULT, Bits, complete, loss
+
+__all__ = ["MAX_LOSS", "SearchResult", "build_folder", "from_search", "write_index"]
+
+MAX_LOSS = 1e-4
+_RAW_NAME = re.compile(r"(stage|direct)_(max|mean)_([0-9]+)\.npz")
+
+
+class SearchResult(Protocol):
+    """What is needed of a search's result: its best float stage, or None."""
+
+    @property
+    def stage(self) -> Stage | None:
+        """The best stage seen; square (r = m)."""
+
+
+def from_search(
+    result: SearchResult | Stage, *, objective: str, provenance: Provenance, bits: Bits = DEFAULT
+) -> Artifact:
+    """Complete and certify the best stage of a search.
+
+    Args:
+        result: a search result, or its float stage with a square B; w and A are recomputed from B and g.
+        objective: "max" or "mean".
+        provenance: how it was found.
+        bits: binary places to begin with; finer ones are taken where these lose too much.
+
+    Returns:
+        The artifact; its name is ``artifact.name``.
+
+    Raises:
+        ParameterError: the search found no stage, or B is not square or too close to singular.
+        CertificateError: completion lost more than a relative 1e-4 in kappa.
+    """
+    choice("objective", objective, OBJECTIVES)
+    found = result if isinstance(result, Stage) else result.stage
+    if found is None:
+        raise ParameterError("the search found no finite stage, there is nothing to certify")
+    found = found.to_float()
+    plain = found.is_plain
+    g = None if found.one_sided else found.g
+    stage = complete(found.B, g=g, bits=bits, plain=plain, objective=objective)
+    certificate = certify(stage, objective=objective, kind="direct" if plain else "stage")
+    lost = loss(stage, found, objective=objective)
+    if not lost < MAX_LOSS:
+        raise CertificateError(
+            f"completion loses {lost:.2g} of kappa, more than {MAX_LOSS}: take more binary places"
+        )
+    note = f"completed with a relative change in kappa of {lost:+.1e}"
+    notes = "; ".join(text for text in (provenance.notes, note) if text)
+    return Artifact(stage, certificate, replace(provenance, notes=notes))
+
+
+def build_folder(raw: Path, target: Path, *, report: Any = print) -> list[str]:
+    """Build the artifacts of all raw results in a folder; return the names that were written.
+
+    A file already there is kept when its kappa for its objective is at most that of the new one.
+    """
+    written = []
+    for path in sorted(raw.iterdir()):
+        match = _RAW_NAME.fullmatch(path.name)
+        if match is None:
+            continue
+        name = f"{match[1]}-{match[2]}-{match[3]}"
+        try:
+            artifact = _from_raw(path, objective=match[2])
+        except TriliftError as error:
+            report(f"{name}: not built: {error}")
+            continue
+        place = target / f"{name}.npz"
+        old = _kappa(load(place)) if place.exists() else np.inf
+        new = _kappa(artifact)
+        if new < old:
+            save(artifact, place)
+            written.append(name)
+        report(f"{name}: kappa {new:.6f} {'written' if new < old else f'not better than {old:.6f}, kept'}")
+    return written
+
+
+def write_index(folder: Path) -> None:
+    """Write ``index.json`` from the headers of the artifacts in a folder."""
+    records = [index_record(path) for path in sorted(folder.glob("*.npz"))]
+    partial = folder / f".{INDEX}.part"
+    partial.write_text(json.dumps(records, indent=1) + "\n", encoding="ascii")
+    os.replace(partial, folder / INDEX)
+
+
+def _kappa(artifact: Artifact) -> float:
+    claims = artifact.certificate
+    return claims.kappa_max if claims.objective == "max" else claims.kappa_mean
+
+
+def _from_raw(path: Path, *, objective: str) -> Artifact:
+    with np.load(path, allow_pickle=False) as arrays:
+        B, g = np.asarray(arrays["B"], dtype=np.float64), np.asarray(arrays["g"], dtype=np.float64)
+        A, w = np.asarray(arrays["A"], dtype=np.float64), np.asarray(arrays["w"], dtype=np.float64)
+        text = str(arrays["provenance"]) if "provenance" in arrays else "{}"
+    provenance = _provenance(json.loads(text), objective=objective, size=len(B))
+    return from_search(Stage(A, B, w, g), objective=objective, provenance=provenance)
+
+
+def _provenance(record: dict[str, Any], *, objective: str, size: int) -> Provenance:
+    """Sum up the lineage of a raw result: the last search, after those that it started from."""
+    lineage = record.get("lineage") or [{}]
+    last = lineage[-1]
+    settings = last.get("settings", {})
+    ways = " -> ".join(
+        f"{step.get('way', 'search')} {step.get('settings', {}).get('objective', '')}".strip()
+        for step in lineage
+    )
+    total = sum(int(step.get("steps", 0)) for step in lineage)
+    return Provenance(
+        objective=objective,
+        size=size,
+        seed=settings.get("seed"),
+        steps=total or None,
+        versions={str(name): str(version) for name, version in last.get("versions", {}).items()},
+        date=str(record.get("date", "")),
+        method=f"Adam search with annealed smoothing ({ways})",
+        notes=f"seeds {[step.get('settings', {}).get('seed') for step in lineage]}",
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build artifacts from raw search results; return the exit status."""
+    parser = argparse.ArgumentParser(description="Build certified artifacts from raw search results.")
+    parser.add_argument("raw", type=Path)
+    parser.add_argument("target", type=Path)
+    options = parser.parse_args(arguments)
+    build_folder(options.raw, options.target)
+    write_index(options.target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,402 @@
+"""Check artifacts from their documented format alone (docs/format.md): a script for anybody who doubts them.
+
+    python check_artifact.py FILE.npz...
+
+It needs numpy and the standard library, nothing else of trilift, and shares no code with the program that
+wrote the files. From the integers in the file it proves, in exact arithmetic, that
+
+    T_m = A B + w (1 - v)^T,  v = B^T g,  0 <= w <= 1,  0 <= v <= 1,
+
+that every number of the certificate is an upper bound of what it stands for, and that the certificate's
+SHA-256 is that of the numbers. One line per file; exit status 0: all verified, 1: a claim is false, 2: a file
+is unreadable or not an artifact.
+
+How the big product is proved: both sides are integers over a common power of two, and their difference is
+smaller than a bound in absolute value. It vanishes modulo enough primes for their product to exceed that
+bound, so it vanishes. Modulo a small prime the product is exact in float64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MEMBERS = ["header.npy", "A.npy", "B.npy", "w.npy", "g.npy"]
+MAX_BYTES = 1 << 30
+MAX_HEADER = 1 << 20
+MAX_SIZE = 4096
+MAX_EXPONENT = 1023
+MAX_LIMBS = 16
+LOG_BITS = 160
+NPY = re.compile(
+    rb"\x93NUMPY\x01\x00(..)"
+    rb"\{'descr': '(\|u1|<i8)', 'fortran_order': False, 'shape': "
+    rb"\(([0-9]{1,9}(?:, [0-9]{1,9}){0,2}),?\), \} *\n",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The integers of a file: A / 2^a, B / 2^b, w / 2^o, g / 2^h, and 1 - v = u / 2^n with v = B^T g."""
+
+    A: Array
+    B: Array
+    w: Array
+    g: Array
+    u: Array
+    a: int
+    b: int
+    o: int
+    h: int
+    n: int
+
+
+class Unreadable(Exception):
+    """The file is not an artifact of the documented format."""
+
+
+class Untrue(Exception):
+    """A claim of the certificate is false."""
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def read_members(path: str) -> list[Array]:
+    """Return the five arrays; sizes are checked before anything is allocated."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - 22, 0))
+            end = file.read(22)
+            if size > MAX_BYTES or len(end) < 22 or end[:4] != b"PK\x05\x06":
+                raise Unreadable("not a zip archive that ends with its end record, or too large")
+            _, _, here, total, length, _, comment = struct.unpack("<4H2LH", end[4:])
+            if (here, total, comment) != (5, 5, 0) or length > 4096:
+                raise Unreadable("an artifact has five members and no comment")
+            with zipfile.ZipFile(file) as archive:
+                entries = archive.infolist()
+                if [entry.filename for entry in entries] != MEMBERS:
+                    raise Unreadable(f"members must be {', '.join(MEMBERS)}, in this order")
+                if entries[0].file_size > MAX_HEADER or sum(e.file_size for e in entries) > MAX_BYTES:
+                    raise Unreadable("the members declare too many bytes")
+                return [read_npy(archive, entry) for entry in entries]
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        EOFError,
+        zlib.error,
+        zipfile.BadZipFile,
+        struct.error,
+    ) as error:
+        raise Unreadable(str(error).split("\n")[0] or type(error).__name__) from None
+
+
+def read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    """Read one member as an array of bytes or of int64; nothing is ever unpickled."""
+    with archive.open(entry) as stream:
+        head = stream.read(64)
+        length = int.from_bytes(head[8:10], "little")
+        if len(head) < 64 or length + 10 not in (64, 128):
+            raise Unreadable(f"{entry.filename}: unexpected array header")
+        head += stream.read(length + 10 - 64)
+        match = NPY.fullmatch(head)
+        if match is None:
+            raise Unreadable(f"{entry.filename}: not a plain |u1 or <i8 array in C order")
+        shape = tuple(int(side) for side in match[3].split(b", "))
+        dtype = np.dtype(match[2].decode())
+        count = dtype.itemsize
+        for side in shape:
+            count *= side
+        if count + len(head) != entry.file_size:
+            raise Unreadable(f"{entry.filename}: the array header and the archive differ in size")
+        data = stream.read(count)
+        if len(data) != count or stream.read(1):
+            raise Unreadable(f"{entry.filename}: not as long as declared")
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+
+
+def parse_header(raw: Array) -> dict[str, Any]:
+    """Return the header after checking the fields that the proof needs."""
+    if raw.dtype != np.uint8 or raw.ndim != 1:
+        raise Unreadable("the header must be a vector of bytes")
+    try:
+        header = json.loads(raw.tobytes().decode("ascii"))
+    except (ValueError, RecursionError):
+        raise Unreadable("the header is not JSON") from None
+    if not isinstance(header, dict) or header.get("format") != "trilift-artifact":
+        raise Unreadable("not a trilift-artifact")
+    if header.get("version") != 1:
+        raise Unreadable(f"format version {header.get('version')}: only version 1 is known here")
+    for name, limit in (("size", MAX_SIZE), ("inner", 4 * MAX_SIZE + 16)):
+        if type(header.get(name)) is not int or not 1 <= header[name] <= limit:
+            raise Unreadable(f"{name} is missing or out of range")
+    exponents = header.get("exponents")
+    if not isinstance(exponents, dict) or sorted(exponents) != ["A", "B", "g", "w"]:
+        raise Unreadable("exponents are missing")
+    if not all(type(value) is int and 0 <= value <= MAX_EXPONENT for value in exponents.values()):
+        raise Unreadable("exponents are out of range")
+    if not isinstance(header.get("certificate"), dict):
+        raise Unreadable("the certificate is missing")
+    return header
+
+
+def parse_numbers(name: str, words: Array, shape: tuple[int, ...]) -> tuple[Array, int]:
+    """Return (Python integers as an object array, number of words per entry)."""
+    if words.dtype != np.int64 or words.shape[: len(shape)] != shape or words.ndim > len(shape) + 1:
+        raise Unreadable(f"{name} must be int64 of shape {shape}")
+    if words.ndim == len(shape):
+        return words.astype(object), 1
+    limbs = words.shape[-1]
+    if not 2 <= limbs <= MAX_LIMBS:
+        raise Unreadable(f"{name} has {limbs} words per entry")
+    total = words[..., -1].astype(object)
+    for k in reversed(range(limbs - 1)):
+        total = (total << 64) + words[..., k].astype(np.uint64).astype(object)
+    return total, limbs
+
+
+# -- exact arithmetic ---------------------------------------------------------------------------------
+
+
+def primes(limit: int) -> Iterator[int]:
+    """Yield primes downwards from ``limit``."""
+    for candidate in range(limit | 1, 2, -2):
+        if all(candidate % d for d in range(3, int(candidate**0.5) + 1, 2)):
+            yield candidate
+
+
+def absmax(numbers: Array) -> int:
+    """Return the largest absolute value of an array of Python integers."""
+    return max(int(numbers.max()), -int(numbers.min()), 0)
+
+
+def prove_product(x: Numbers) -> None:
+    """Prove 2^s T = 2^(s-a-b) A B + 2^(s-o-n) w u^T for u = 2^n (1 - v) and s = max(a + b, o + n)."""
+    A, B, w, u = x.A, x.B, x.w, x.u
+    m, r = A.shape
+    ab, on = x.a + x.b, x.o + x.n
+    s = max(ab, on)
+    bound = (1 << s) + (r * absmax(A) * absmax(B) << (s - ab)) + (absmax(w) * absmax(u) << (s - on))
+    covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)
+    T = np.tril(np.ones((m, m)))
+    for p in primes(limit - 1):
+        if covered > bound:
+            return
+        covered *= p
+
+        def reduced(numbers: Array, p: int = p) -> Array:
+            return (numbers % p).astype(np.float64)
+
+        product = (reduced(A) @ reduced(B)) % p * pow(2, s - ab, p)
+        product += np.outer(reduced(w), reduced(u)) % p * pow(2, s - on, p)
+        wrong = np.argwhere((product - T * pow(2, s, p)) % p)
+        if len(wrong):
+            i, j = (int(k) for k in wrong[0])
+            value = Fraction(int(A[i].dot(B[:, j])), 1 << ab) + Fraction(int(w[i] * u[j]), 1 << on)
+            raise Untrue(f"T = A B + w (1 - v)^T at ({i}, {j}): {int(j <= i)} against {show(value)}")
+    raise Untrue("the factorisation could not be proved: numbers too large")
+
+
+def log2_below(m: int) -> Fraction:
+    """Return a rational <= log2(m), by the series of the inverse hyperbolic tangent."""
+    k = m.bit_length() - 1
+    if m == 1 << k:
+        return Fraction(k)
+    low = atanh(Fraction(m - (1 << k), m + (1 << k)), up=False)  # ln(x) = 2 atanh((x-1)/(x+1)), x = m/2^k
+    return k + Fraction(low, atanh(Fraction(1, 3), up=True))
+
+
+def atanh(z: Fraction, *, up: bool) -> int:
+    """Return 2^LOG_BITS atanh(z), 0 < z <= 1/3, as an integer rounded up or down."""
+    total, power, j = 0, (z.numerator << LOG_BITS) // z.denominator + up, 0
+    while power > up:
+        total += power // (2 * j + 1) + up
+        power = power * z.numerator**2 // z.denominator**2 + up
+        j += 1
+    return total + (2 if up else 0)  # the terms left out are below 1 + 1/9 + 1/81 + ... units
+
+
+def show(value: Fraction) -> str:
+    """Write a rational shortly."""
+    return str(value) if len(str(value)) <= 24 else f"about {float(value):.9g}"
+
+
+# -- the claims ---------------------------------------------------------------------------------------
+
+
+def canonical(numbers: Array, exponent: int, limbs: int) -> bool:
+    """Tell whether no smaller exponent and no fewer 64-bit words per entry would do."""
+    half = 1 << (64 * (limbs - 1) - 1) if limbs > 1 else 0
+    wide = limbs == 1 or int(numbers.max()) >= half or int(numbers.min()) < -half
+    return wide and (exponent == 0 or bool(np.any(numbers & 1)))
+
+
+def hash_of(parts: list[tuple[str, Array, tuple[int, ...], int, int]]) -> str:
+    """Return the SHA-256 of the canonical bytes."""
+    digest = hashlib.sha256(b"trilift/stage/1\n")
+    for name, words, shape, exponent, limbs in parts:
+        sizes = ",".join(str(side) for side in shape)
+        digest.update(f"{name} shape={sizes} exponent={exponent} limbs={limbs}\n".encode())
+        digest.update(np.ascontiguousarray(words).tobytes())
+    return digest.hexdigest()
+
+
+def norms(x: Numbers) -> Iterator[tuple[str, Fraction]]:
+    """Return the exact norms of the certificate by name, the interior ones over all pairs of weights."""
+    A, B, w, g = x.A, x.B, x.w, x.g
+    a, o, h, m = x.a, x.o, x.h, len(x.w)
+    one = 1 << o
+    rest = one - w
+    # squared norms over 2^(2(a + o + h)): A_i scaled by 2^(o + h), (1 - w_i) g by 2^a
+    gram = int(g.dot(g)) << 2 * a
+    own = ((A * A).sum(axis=1) << 2 * (o + h)) + rest * rest * gram
+    scale = 1 << 2 * (a + o + h)
+    columns = abs(B).sum(axis=0)
+    yield "sensitivity", Fraction(int(columns.max()), 1 << x.b)
+    yield "max_row_norm_sq", Fraction(int(own.max()), scale)
+    yield "mean_row_norm_sq", Fraction(int(own.sum()), scale * m)
+
+    # rows on the infinite lattice: neighbours share A on the block and g on the block before, except that
+    # the row before the first lies one block earlier, where its A meets the first row's g
+    cross = np.empty(m, dtype=object)
+    cross[1:] = ((A[1:] * A[:-1]).sum(axis=1) << 2 * (o + h)) + rest[1:] * rest[:-1] * gram
+    cross[0] = int(rest[0] * A[-1].dot(g)) << (a + o + h)
+    before = np.concatenate([own[-1:], own[:-1]])
+    largest = total = 0
+    for mine in w.tolist():
+        other = one - mine
+        blended = mine**2 * own + other**2 * before + 2 * mine * other * cross
+        largest, total = max(largest, int(blended.max())), total + int(blended.sum())
+    scale <<= 2 * o
+    yield "interior_sensitivity", Fraction(widest_column(x, columns), 1 << (x.b + x.n))
+    yield "interior_max_row_norm_sq", Fraction(largest, scale)
+    yield "interior_mean_row_norm_sq", Fraction(total, scale * m * m)
+
+
+def widest_column(x: Numbers, columns: Array) -> int:
+    """Return the largest l1 norm of 2^n ((1 - v_i) Col_j + v_i Col_{j+1}) over all i and j."""
+    B, n = x.B, x.n
+    if int(columns.max()) << (n + 1) < 1 << 62:
+        B, columns = B.astype(np.int64), columns.astype(np.int64)  # no sum can reach 2^63
+    widest = 0
+    for mine in sorted({int(value) for value in x.u}):
+        other = (1 << n) - mine
+        inside = abs(mine * B[:, :-1] + other * B[:, 1:]).sum(axis=0)
+        across = mine * columns[-1] + other * columns[0]  # into the next block: other coordinates
+        widest = max(widest, int(inside.max()), int(across))
+    return widest
+
+
+def claimed(certificate: dict[str, Any], name: str) -> Fraction:
+    """Return a rational claim of the certificate."""
+    text = certificate.get(name)
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,4000}/[1-9][0-9]{0,4000}", text):
+        raise Unreadable(f"{name} must be a string p/q")
+    return Fraction(text)
+
+
+def require(name: str, claim: Fraction, exact: Fraction) -> None:
+    """A claim must not be below the exact value."""
+    if claim < exact:
+        raise Untrue(f"{name} <= {show(claim)}: it is {show(exact)}, above by {show(exact - claim)}")
+
+
+def check(path: str) -> str:
+    """Prove everything about one file; return a line that sums it up."""
+    raw, *words = read_members(path)
+    header = parse_header(raw)
+    m, r, exponents, certificate = header["size"], header["inner"], header["exponents"], header["certificate"]
+    if m < 2 or r > 4 * m + 16:
+        raise Unreadable("size and inner do not fit together")
+    shapes = {"A": (m, r), "B": (r, m), "w": (m,), "g": (r,)}
+    numbers: dict[str, Array] = {}
+    parts = []
+    for (name, shape), array in zip(shapes.items(), words, strict=True):
+        numbers[name], limbs = parse_numbers(name, array, shape)
+        if not canonical(numbers[name], exponents[name], limbs):
+            raise Unreadable(f"{name} is not in canonical form")
+        parts.append((name, array, shape, exponents[name], limbs))
+    kind = header.get("kind")
+    if kind not in ("stage", "direct") or (certificate.get("kind"), certificate.get("size")) != (kind, m):
+        raise Unreadable("the certificate is about another kind or size than the header")
+
+    actual = hash_of(parts)
+    if certificate.get("sha256") != actual:
+        raise Untrue(f"sha256: the numbers have {actual}")
+    A, B, w, g = (numbers[name] for name in "ABwg")
+    a, b, o, h = (exponents[name] for name in "ABwg")
+    check_weights("w", w, o)
+    v, n = B.T.dot(g), b + h
+    while n > 0 and not np.any(v & 1):
+        v, n = v >> 1, n - 1
+    check_weights("v", v, n)
+    u = (1 << n) - v
+    if kind == "direct" and (np.any(w != 0) or np.any(g != 0)):
+        raise Untrue("kind direct: w or g is not zero")
+    x = Numbers(A, B, w, g, u, a, b, o, h, n)
+    prove_product(x)
+    exact = dict(norms(x))
+    low = log2_below(m)
+    for prefix in ("", "interior_") if kind == "stage" else ("",):
+        for name in ("sensitivity", "max_row_norm_sq", "mean_row_norm_sq"):
+            require(prefix + name, claimed(certificate, prefix + name), exact[prefix + name])
+        for which in ("max", "mean"):
+            name, q = f"{prefix}kappa_{which}", exact[f"{prefix}{which}_row_norm_sq"]
+            value = certificate.get(name)
+            if type(value) not in (int, float) or not 0 <= value < float("inf"):
+                raise Unreadable(f"{name} must be a finite number")
+            require(name, Fraction(value), 2 * q * exact[f"{prefix}sensitivity"] ** 2 / low**3)
+    return f"{kind} {m}: kappa_max <= {certificate['kappa_max']}, kappa_mean <= {certificate['kappa_mean']}"
+
+
+def check_weights(name: str, weights: Array, exponent: int) -> None:
+    """Prove that weights lie in [0, 1]."""
+    for i, x in enumerate(weights):
+        if not 0 <= x <= 1 << exponent:
+            raise Untrue(f"0 <= {name} <= 1 at index {i}: it is {show(Fraction(int(x), 1 << exponent))}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the files named on the command line; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Prove the certificates of trilift artifacts from their integers."
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE.npz")
+    parser.add_argument("--json", action="store_true", help="print a list of records instead of lines")
+    options = parser.parse_args(arguments)
+    status, records = 0, []
+    for path in options.files:
+        try:
+            verdict, code, text = "verified", 0, check(path)
+        except Untrue as error:
+            verdict, code, text = "FALSE", 1, str(error)
+        except Unreadable as error:
+            verdict, code, text = "unreadable", 2, str(error)
+        status = max(status, code)
+        records.append({"file": path, "verdict": verdict, "text": text})
+        if not options.json:
+            print(f"{verdict}  {path}  {text}", flush=True)
+    if options.json:
+        print(json.dumps(records, indent=1))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
