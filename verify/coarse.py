@@ -14,9 +14,9 @@ _POWERS = (300.0, 3000.0, 30000.0)  # of power means that stand for the maximum,
 def coarse_weights(v: FloatArray, inverse: FloatArray, *, places: int, objective: str) -> FloatArray:
     """Return v on the lattice 2**-places, near the given one, with a low squared error for this B.
 
-    There are two starts: every entry rounded to the nearest, and the entries rounded one after the other so that
-    g^T = v^T B^-1 changes little (Babai's nearest plane: for an ill-conditioned B nearest entries are not a
-    near point). Then single entries move by one lattice step, each time the best move, until none helps. All
+    There are two starts: every entry rounded to the nearest, and the entries rounded one after the other so
+    that g^T = v^T B^-1 changes little (Babai's nearest plane: for an ill-conditioned B the nearest entries
+    are not a near point). Then single entries move by one lattice step, each time the best move, until none helps. All
     2m moves are valued together: every q_i is a quadratic in v.
 
     Args:
@@ -42,7 +42,7 @@ def coarse_weights(v: FloatArray, inverse: FloatArray, *, places: int, objective
 
 def _nearest_plane(v: FloatArray, inverse: FloatArray, unit: float) -> FloatArray:
     """Return the lattice point of Babai's algorithm: |(x - v) B^-1| is small, entry by entry."""
-    R = np.linalg.qr(inverse.T, mode="r")
+    R = np.asarray(np.linalg.qr(inverse.T)[1])
     x, top = np.zeros(len(v)), round(1.0 / unit)
     for k in reversed(range(len(v))):
         ahead = R[k, k + 1 :] @ (v - x)[k + 1 :] / R[k, k]
