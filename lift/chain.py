@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.checks import integer
+from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import HorizonError, ParameterError
-from trilift.lift.interior import interior_sensitivity
+from trilift.lift.interior import extreme_weights, interior_sensitivity
 from trilift.lift.stage import Stage
 
 __all__ = ["Chain"]
@@ -114,18 +115,13 @@ class Chain:
 
 
 def _top_sensitivity(top: Stage, below: Stage) -> Any:
-    """Blended columns of the top: no cyclic neighbour, the column after the last is zero."""
-    D, v = top.B, below.v
-    one = 1 - v if top.is_exact else 1.0 - v
-    best: Any = 0
-    for i in range(len(v)):
-        if top.is_exact:
-            rest, own = one[i : i + 1], v[i : i + 1]
-            inside = (D[:, :-1] * rest + D[:, 1:] * own).abs_sum(axis=0) if top.size > 1 else None
-            last = (D[:, -1] * rest).abs_sum(axis=0)
-            norm = max(last.max(), inside.max()) if inside is not None else last.max()
-        else:
-            following = np.concatenate([D[:, 1:], np.zeros((len(D), 1))], axis=1)
-            norm = float(np.abs(one[i] * D + v[i] * following).sum(axis=0).max())
-        best = max(best, norm)
-    return best
+    """Blended columns of the top: the column after the last is zero, and only extreme weights matter."""
+    D = top.B
+    if not isinstance(D, Dyadic):
+        following = np.concatenate([D[:, 1:], np.zeros((len(D), 1))], axis=1)
+        return max(
+            float(np.abs((1.0 - x) * D + x * following).sum(axis=0).max()) for x in extreme_weights(below.v)
+        )
+    shifted = Dyadic.concatenate([D[:, 1:], Dyadic.zeros((D.shape[0], 1))], axis=1)
+    v = extreme_weights(below.v.normalized())
+    return max((D * (Dyadic([1]) - x) + shifted * x).abs_sum(axis=0).max() for x in (v[:1], v[1:]))

@@ -23,7 +23,8 @@ def compose(fine: Stage, coarse: Stage, *, ratio: float = 1.0) -> Stage:
             part of A is multiplied and that of B divided by it. A power of two for exact stages.
 
     Row (j, i) is [e_j x A1_i | ratio ((1 - w1_i) A2_{j-1} + w1_i A2_j)] with weight
-    w = (1 - w1_i) w2_{j-1} + w1_i w2_j; the row before the first is the coarse prefix itself, A2 = 0 and w2 = 0.
+    w = (1 - w1_i) w2_{j-1} + w1_i w2_j; the row before the first is the
+    coarse prefix itself, with A2 = 0 and w2 = 0.
 
     Raises:
         ParameterError: a two-sided stage, mixed kinds, or a ratio that is not usable.

@@ -8,8 +8,9 @@ so the work does not grow with the horizon. Ties are resolved to a relative 1e-1
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,20 @@ class _States:
     costs: FloatArray
 
 
+Digits = np.ndarray[Any, np.dtype[np.int64]]
+
+
 @dataclass(frozen=True)
 class _Level:
-    """One stage as the search sees it: weight steps by digit, and the local cost of weights at a digit.
+    """One stage as the search sees it: weight steps by digit, and the local cost of weights at digits.
 
-    ``local(block, digit, weights)`` gives costs of shape (S,); ``block`` is 0, 1 or 2 (2: any later block).
+    ``local(block, digits, weights)`` gives costs of shape (D, S) for D digits and S weights; ``block`` is
+    0, 1 or 2 (2: any later block).
     """
 
     size: int
     steps: FloatArray
-    local: Callable[[int, int, FloatArray], FloatArray]
+    local: Callable[[int, Digits, FloatArray], FloatArray]
 
 
 def _hull(x: FloatArray, y: FloatArray) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -73,20 +78,42 @@ def _prune(states: _States, edge: int) -> _States:
     return _States(states.weights[chosen], states.costs[chosen])
 
 
+@dataclass(frozen=True)
+class _Sets:
+    """The pairs of every position of a level, 0..last: four sets suffice.
+
+    Positions 0 and 1 differ because of the stream's start, the last one because the horizon cuts it; all
+    others share the third of ``whole``.
+    """
+
+    whole: tuple[_States, _States, _States]
+    cut: _States
+    last: int
+
+    def at(self, position: int) -> _States:
+        """Return the set of one position."""
+        return self.cut if position == self.last else self.whole[min(position, 2)]
+
+    def groups(self, first: int, count: int) -> Iterator[tuple[Digits, _States]]:
+        """Split positions first..first+count-1 into runs with the same set; yields (digits, set)."""
+        edges = sorted({0, count, *(p - first for p in (1, 2, self.last) if 0 < p - first < count)})
+        for begin, end in pairwise(edges):
+            yield np.arange(begin, end), self.at(first + begin)
+
+
 def _join(parts: list[_States]) -> _States:
     return _States(
         np.concatenate([part.weights for part in parts]), np.concatenate([part.costs for part in parts])
     )
 
 
-def _block(level: _Level, lookup: Callable[[int], _States], index: int, count: int, edge: int) -> _States:
+def _block(level: _Level, sets: _Sets, index: int, count: int, edge: int) -> _States:
     """Return the pairs of all steps in the first ``count`` positions of block ``index``, one level up."""
-    block = min(index, 2)
     parts = []
-    for digit in range(count):
-        below = lookup(index * level.size + digit)
-        costs = below.costs + level.local(block, digit, below.weights)
-        parts.append(_States(below.weights @ level.steps[digit].T, costs))
+    for digits, below in sets.groups(index * level.size, count):
+        costs = below.costs[None, :] + level.local(min(index, 2), digits, below.weights)
+        weights = np.einsum("dab,sb->dsa", level.steps[digits], below.weights)
+        parts.append(_States(weights.reshape(-1, 3), costs.reshape(-1)))
     return _prune(_join(parts), edge)
 
 
@@ -97,34 +124,17 @@ def _maximise(
     edge: int,
     top: Callable[[int, FloatArray], FloatArray],
 ) -> float:
-    """Return the largest total over steps 0..horizon-1.
-
-    At every level four sets of pairs suffice: positions 0 and 1 (the stream's start changes what they
-    see), the last position (cut by the horizon), and one set for all others.
-    """
+    """Return the largest total over steps 0..horizon-1."""
     single = _States(start[None, :], np.zeros(1))
-    first = second = inner = last_set = single
-    last = horizon - 1
-
+    sets = _Sets((single, single, single), single, horizon - 1)
     for level in levels:
-
-        def lookup(position: int, sets: tuple[Any, ...] = (first, second, inner, last_set, last)) -> _States:
-            if position == sets[4]:
-                return sets[3]  # type: ignore[no-any-return]
-            return sets[min(position, 2)]  # type: ignore[no-any-return]
-
-        upper, digit = divmod(last, level.size)
-        last_set = _block(level, lookup, upper, digit + 1, edge)
+        upper, digit = divmod(sets.last, level.size)
+        cut = _block(level, sets, upper, digit + 1, edge)
         # whole blocks exist only before the last one
-        whole = [_block(level, lookup, b, level.size, edge) if upper > b else last_set for b in range(3)]
-        first, second, inner = whole
-        last = upper
-
-    best = -np.inf
-    for position in range(last + 1):
-        chosen = last_set if position == last else (first, second, inner)[min(position, 2)]
-        best = max(best, float((chosen.costs + top(position, chosen.weights)).max()))
-    return best
+        whole = [_block(level, sets, b, level.size, edge) if upper > b else cut for b in range(3)]
+        sets = _Sets((whole[0], whole[1], whole[2]), cut, upper)
+    positions = range(sets.last + 1)
+    return max(float((sets.at(j).costs + top(j, sets.at(j).weights)).max()) for j in positions)
 
 
 def max_row_norm_sq(chain: Chain, horizon: int, *, scales: Any) -> float:
@@ -158,8 +168,8 @@ def _max_row(chain: Chain, n: int, squares: FloatArray) -> float:
 def _row_level(stage: Stage, square: float) -> _Level:
     grams = square * row_grams(stage)
 
-    def local(block: int, digit: int, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("sa,ab,sb->s", weights, grams[block, digit], weights))
+    def local(block: int, digits: Digits, weights: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("sa,dab,sb->ds", weights, grams[block, digits], weights, optimize=True))
 
     return _Level(stage.size, row_steps(stage), local)
 
@@ -187,9 +197,8 @@ def max_column_charge(chain: Chain, horizon: int, *, scales: Any) -> float:
 def _column_level(stage: Stage, inverse: float) -> _Level:
     parts = [column_parts(stage, digit, is_top=False) for digit in range(stage.size)]
 
-    def local(_block: int, digit: int, weights: FloatArray) -> FloatArray:
-        here, there = parts[digit]
-        norms = np.abs(here @ weights.T).sum(axis=0) + np.abs(there @ weights.T).sum(axis=0)
-        return np.asarray(inverse * norms)
+    def local(_block: int, digits: Digits, weights: FloatArray) -> FloatArray:
+        norms = [sum(np.abs(part @ weights.T).sum(axis=0) for part in parts[digit]) for digit in digits]
+        return inverse * np.array(norms)
 
     return _Level(stage.size, column_steps(stage), local)

@@ -80,6 +80,12 @@ def _weights_below(stage: Stage, below: Stage | None) -> Any:
     return v.normalized() if isinstance(v, Dyadic) else v  # few places: the blends stay within int64
 
 
+def extreme_weights(v: Any) -> Any:
+    """Return the smallest and the largest of some weights, shape (2,)."""
+    values = v.num if isinstance(v, Dyadic) else v
+    return v[[int(values.argmin()), int(values.argmax())]]
+
+
 def _column_norms(stage: Stage, v: Any) -> Any:
     B, rest = stage.B, _one(v) - v
     if isinstance(B, Dyadic):
@@ -106,7 +112,5 @@ def interior_sensitivity(stage: Stage, *, below: Stage | None = None) -> float |
 
     A blended norm is a convex function of the weight, so it is largest at the least or the largest v.
     """
-    v = _weights_below(stage, below)
-    values = v.num if isinstance(v, Dyadic) else v
-    norms = _column_norms(stage, v[[int(values.argmin()), int(values.argmax())]])
+    norms = _column_norms(stage, extreme_weights(_weights_below(stage, below)))
     return norms.max() if isinstance(norms, Dyadic) else float(norms.max())
