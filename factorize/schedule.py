@@ -1,0 +1,67 @@
+"""How the learning rate, the smoothing, the power mean and the penalty move during a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from trilift.factorize.objective import Annealed
+
+__all__ = ["Schedule", "cold", "warm"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Start and end of every annealed number of a search of ``size``.
+
+    Attributes:
+        rate: first learning rate of Adam; it falls along a cosine to zero.
+        smoothing: (first, last) mu, in units of 1/size.
+        exponent: (first, last) p of the power mean of the squared row norms; (1, 1) is the mean.
+        penalty: (first, last) weight of leaving 0 <= v <= 1.
+        settled: fraction of the steps after which smoothing, exponent and penalty keep their last value.
+    """
+
+    rate: float
+    smoothing: tuple[float, float]
+    exponent: tuple[float, float]
+    penalty: tuple[float, float]
+    settled: float
+
+    def annealed(self, step: jax.Array, *, steps: int, size: int) -> Annealed:
+        """The annealed numbers at ``step`` of ``steps``; every one moves geometrically."""
+        progress = jnp.minimum(step.astype(jnp.float64) / (self.settled * steps), 1.0)
+
+        def between(ends: tuple[float, float]) -> jax.Array:
+            first, last = ends
+            return first * (last / first) ** progress
+
+        return Annealed(
+            smoothing=between(self.smoothing) / size,
+            exponent=between(self.exponent),
+            penalty=between(self.penalty),
+        )
+
+
+def cold(*, largest: bool) -> Schedule:
+    """The schedule from random starts: strong smoothing first."""
+    return Schedule(
+        rate=0.02,
+        smoothing=(3.0, 3e-5),
+        exponent=(2.0, 500.0) if largest else (1.0, 1.0),
+        penalty=(1.0, 1e4),
+        settled=0.9,
+    )
+
+
+def warm(*, largest: bool) -> Schedule:
+    """The schedule from a given solution: little smoothing, so that the start is not forgotten."""
+    return Schedule(
+        rate=0.005,
+        smoothing=(0.1, 3e-5),
+        exponent=(8.0, 1000.0) if largest else (1.0, 1.0),
+        penalty=(30.0, 1e4),
+        settled=0.9,
+    )

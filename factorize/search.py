@@ -1,0 +1,289 @@
+"""The search: Adam from many starts at once, annealed, resumable, and stopped by signals between chunks."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
+from trilift.factorize.estimate import step_seconds
+from trilift.factorize.interrupt import Interrupt
+from trilift.factorize.objective import Kind, exact_cost, objective_and_gradient
+from trilift.factorize.precision import check_double, double_precision
+from trilift.factorize.progress import Report, reporter
+from trilift.factorize.result import SearchResult, SearchStatus
+from trilift.factorize.schedule import Schedule
+from trilift.factorize.settings import Settings, make_settings
+from trilift.factorize.state import State, initial_state, stage_from
+from trilift.lift.checks import fail, flag
+from trilift.lift.errors import ParameterError
+from trilift.lift.stage import Stage
+
+__all__ = ["search_direct", "search_stage"]
+
+_CHECKPOINT_EVERY = 5.0  # seconds between checkpoints; chunks are shorter
+Arrays = dict[str, jax.Array]
+
+
+def _pack(state: Any, arrays: Arrays, step: jax.Array) -> Any:
+    """Put the stored moments and the step number into the optimiser's own state."""
+    names = {"mu": {n: arrays[f"mu_{n}"] for n in "Vg"}, "nu": {n: arrays[f"nu_{n}"] for n in "Vg"}}
+    count = step.astype(jnp.int32)
+    adam, schedule = state
+    return adam._replace(count=count, **names), schedule._replace(count=count)
+
+
+@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule"))
+def _chunk(
+    arrays: Arrays,
+    first: jax.Array,
+    end: jax.Array,
+    *,
+    kind: Kind,
+    largest: bool,
+    steps: int,
+    schedule: Schedule,
+) -> tuple[Arrays, jax.Array]:
+    """Do the steps first, ..., end - 1; return the arrays and every start's exact cost."""
+    optimiser = optax.adam(optax.cosine_decay_schedule(schedule.rate, steps))
+    gradient = jax.vmap(partial(objective_and_gradient, kind=kind), in_axes=(0, 0, None))
+
+    def body(step: jax.Array, carry: Any) -> Any:
+        point, moments = carry
+        annealed = schedule.annealed(step, steps=steps, size=point["g"].shape[1])
+        _, (by_V, by_g) = gradient(point["V"], point["g"], annealed)
+        updates, moments = optimiser.update({"V": by_V, "g": by_g}, moments, point)
+        return optax.apply_updates(point, updates), moments
+
+    point = {name: arrays[name] for name in "Vg"}
+    moments = _pack(optimiser.init(point), arrays, first)
+    point, moments = jax.lax.fori_loop(first, end, body, (point, moments))
+    adam = moments[0]
+    done = dict(point)
+    for name in "Vg":
+        done |= {f"mu_{name}": adam.mu[name], f"nu_{name}": adam.nu[name]}
+    return done, jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["g"])
+
+
+def _advance(state: State, settings: Settings, *, end: int) -> None:
+    """Move every start up to step ``end`` and remember the best one seen."""
+    arrays = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in state.arrays.items()}
+    done, costs = _chunk(
+        arrays,
+        jnp.asarray(state.step),
+        jnp.asarray(end),
+        kind=settings.kind,
+        largest=settings.largest,
+        steps=settings.steps,
+        schedule=settings.schedule,
+    )
+    state.arrays = {name: np.asarray(value) for name, value in done.items()}
+    state.step = end
+    _keep_best(state, np.asarray(costs))
+    state.history.append((end, _kappa(state.best_cost, settings.size)))
+
+
+def _kappa(cost: float, size: int) -> float:
+    return float(2.0 * cost / np.log2(size) ** 3)
+
+
+def _keep_best(state: State, costs: np.ndarray[Any, Any]) -> None:
+    """Remember the best start if it beats the best so far; NaN never wins."""
+    costs = np.where(np.isfinite(costs) & (costs > 0), costs, np.inf)
+    winner = int(np.argmin(costs))
+    if costs[winner] < state.best_cost:
+        state.best_cost = float(costs[winner])
+        state.best_V = state.arrays["V"][winner].copy()
+        state.best_g = state.arrays["g"][winner].copy()
+
+
+def _chunk_length(settings: Settings) -> int:
+    """Steps per chunk: about half a second's worth. A function of the settings alone, so that a resumed
+    search has the same chunks, and with them the same candidates for the best, as an uninterrupted one."""
+    return int(np.clip(0.5 / step_seconds(settings.size, settings.starts), 1, 200))
+
+
+def _run(settings: Settings, state: State, path: Path | None, progress: bool | Report | None) -> SearchStatus:
+    length = _chunk_length(settings)
+    began, before = time.monotonic(), state.seconds
+    saved = began
+    title = f"{settings.kind} {settings.objective} {settings.size}"
+    status = SearchStatus.FINISHED
+    with (
+        Interrupt() as interrupt,
+        double_precision(),
+        reporter(progress, title=title, start=state.step, steps=settings.steps) as report,
+    ):
+        check_double()
+        while state.step < settings.steps:
+            if state.alive == 0:
+                break
+            if interrupt.requested:
+                status = SearchStatus.INTERRUPTED
+                break
+            _advance(state, settings, end=min(state.step + length, settings.steps))
+            now = time.monotonic()
+            state.seconds = before + now - began
+            if path is not None and now - saved >= _CHECKPOINT_EVERY:
+                save_checkpoint(path, settings, state)
+                saved = now
+            report(state.step, settings.steps, state.history[-1][1])
+        if path is not None:
+            save_checkpoint(path, settings, state)
+    if state.alive == 0:
+        return SearchStatus.DIVERGED
+    return status
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("trilift", "jax", "jaxlib", "optax", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _search(
+    settings: Settings,
+    initial: Stage | None,
+    checkpoint: Any,
+    resume: Any,
+    progress: bool | Report | None,
+) -> SearchResult:
+    path = _checkpoint_path(checkpoint, resume=flag("resume", resume))
+    if resume and path is not None:
+        state = load_checkpoint(path, settings)
+    else:
+        state = initial_state(settings, initial)
+    status = _run(settings, state, path, progress)
+    stage = None
+    if np.isfinite(state.best_cost):
+        stage = stage_from(state.best_V, state.best_g, kind=settings.kind)
+    return SearchResult(
+        status=status,
+        stage=stage,
+        cost=float("inf") if stage is None else stage.kappa(settings.objective),
+        steps=state.step,
+        history=state.history,
+        dropped=settings.starts - state.alive,
+        settings=settings,
+        versions=_versions(),
+        seconds=state.seconds,
+    )
+
+
+def _checkpoint_path(checkpoint: Any, *, resume: bool) -> Path | None:
+    if checkpoint is None:
+        if resume:
+            raise ParameterError("resume needs a checkpoint to resume from, got checkpoint None")
+        return None
+    if not isinstance(checkpoint, (str, Path)):
+        raise fail("checkpoint", "a path or None", checkpoint)
+    path = Path(checkpoint)
+    if not path.parent.is_dir():
+        raise ParameterError(f"checkpoint must lie in an existing folder, got {path}")
+    if path.exists() and not resume:
+        raise ParameterError(f"checkpoint {path} exists: resume from it, or remove it first")
+    return path
+
+
+def search_stage(
+    size: int,
+    *,
+    objective: str,
+    seed: int = 0,
+    steps: int = 4000,
+    starts: int = 16,
+    initial: Stage | None = None,
+    one_sided: bool = False,
+    spread: tuple[float, float] | None = None,
+    schedule: Schedule | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    progress: bool | Report | None = None,
+) -> SearchResult:
+    """Search a stage of ``size`` m with a small kappa = 2 (max or mean q) |B|^2 / log2(m)^3.
+
+    Source: new (the bridge lift); the objective is in :mod:`trilift.factorize.objective`. The same
+    arguments on the same machine and versions give the same result, bit for bit, resumed or not.
+
+    Args:
+        size: m >= 2.
+        objective: "max" or "mean" squared error.
+        seed: of the random starts.
+        steps: Adam steps of every start.
+        starts: starts moved together (memory grows with it, see :func:`estimate_cost`).
+        initial: a stage with square B that the starts surround, instead of the identity. The "max"
+            objective is best started from a "mean" solution.
+        one_sided: keep g = 0.
+        spread: (least, largest) size of the Gaussian of the starts; default (0.2, 1), around an initial
+            stage (0, 0.3), so that its first start is the initial stage itself.
+        schedule: annealing; default ``cold`` or, around an initial stage, ``warm``.
+        checkpoint: file to write the state to, every few seconds and on the last step.
+        resume: go on from ``checkpoint``.
+        progress: see :func:`trilift.factorize.progress.reporter`.
+
+    On SIGTERM or SIGINT (in the main thread) the current chunk is finished, the checkpoint written and
+    a result with status "interrupted" returned.
+
+    Raises:
+        ParameterError: a bad argument, before anything is computed.
+        ArtifactFormatError: the checkpoint to resume from is damaged.
+        PrecisionError: the device has no double precision.
+    """
+    settings = make_settings(
+        size,
+        kind="one-sided" if flag("one_sided", one_sided) else "two-sided",
+        objective=objective,
+        seed=seed,
+        steps=steps,
+        starts=starts,
+        initial=initial,
+        spread=spread,
+        schedule=schedule,
+    )
+    return _search(settings, initial, checkpoint, resume, progress)
+
+
+def search_direct(
+    size: int,
+    *,
+    objective: str,
+    seed: int = 0,
+    steps: int = 4000,
+    starts: int = 16,
+    initial: Stage | None = None,
+    spread: tuple[float, float] | None = None,
+    schedule: Schedule | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    progress: bool | Report | None = None,
+) -> SearchResult:
+    """Search a plain factorisation C D = T_k of ``size`` k, as a stage with w = 0 and g = 0.
+
+    Its kappa is the paper's kappa_direct, 2 (max or mean |C_i|^2) |D|^2 / log2(k)^3. Arguments and errors
+    as in :func:`search_stage`. Source: the problem of the paper; the annealing is new.
+    """
+    kind: Kind = "direct"
+    settings = make_settings(
+        size,
+        kind=kind,
+        objective=objective,
+        seed=seed,
+        steps=steps,
+        starts=starts,
+        initial=initial,
+        spread=spread,
+        schedule=schedule,
+    )
+    return _search(settings, initial, checkpoint, resume, progress)
