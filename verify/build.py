@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -125,7 +126,9 @@ def _from_raw(path: Path, *, objective: str) -> Artifact:
         B, g = np.asarray(arrays["B"], dtype=np.float64), np.asarray(arrays["g"], dtype=np.float64)
         A, w = np.asarray(arrays["A"], dtype=np.float64), np.asarray(arrays["w"], dtype=np.float64)
         text = str(arrays["provenance"]) if "provenance" in arrays else "{}"
-    provenance = _provenance(json.loads(text), objective=objective, size=len(B))
+    record = json.loads(text)
+    record.setdefault("date", datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat())
+    provenance = _provenance(record, objective=objective, size=len(B))
     return from_search(Stage(A, B, w, g), objective=objective, provenance=provenance)
 
 

@@ -16,8 +16,8 @@ def coarse_weights(v: FloatArray, inverse: FloatArray, *, places: int, objective
 
     There are two starts: every entry rounded to the nearest, and the entries rounded one after the other so
     that g^T = v^T B^-1 changes little (Babai's nearest plane: for an ill-conditioned B the nearest entries
-    are not a near point). Then single entries move by one lattice step, each time the best move, until none helps. All
-    2m moves are valued together: every q_i is a quadratic in v.
+    are not a near point). Then single entries move by one lattice step, each time the best move, until none
+    helps. All 2m moves are valued together: every q_i is a quadratic in v.
 
     Args:
         v: shape (m,), entries in [0, 1].
