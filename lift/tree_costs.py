@@ -106,7 +106,7 @@ class TreeCost:
 def binary_tree_cost(horizon: int, *, levels: int | None = None, objective: str = "max") -> TreeCost:
     """Return the cost of the binary tree mechanism (Dwork et al. 2010; Chan, Shi and Song 2011).
 
-    >>> cost = binary_tree_cost(7)
+    >>> cost = binary_tree_cost(7, levels=3)
     >>> cost.sensitivity, cost.max_row_norm_sq, cost.mean_row_norm_sq
     (3, Fraction(3, 1), Fraction(12, 7))
     """

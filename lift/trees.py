@@ -47,7 +47,7 @@ def binary_tree(horizon: int, *, levels: int | None = None, objective: str = "ma
     Raises:
         ParameterError: if an argument is out of range, or the horizon is above 8192.
 
-    >>> L, R = binary_tree(3)
+    >>> L, R = binary_tree(3, levels=2)
     >>> R.tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     >>> L.tolist()
