@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from trilift.lift.checks import show
 from trilift.lift.errors import ParameterError
 
 __all__ = ["IntArray", "add", "as_integers", "bit_width", "matmul", "multiply", "shift_left", "shrink"]
@@ -34,7 +35,7 @@ def as_integers(values: Any) -> IntArray:
         raise ParameterError(f"numerators must be integers, got dtype {array.dtype}")
     for entry in array.flat:
         if not isinstance(entry, (int, np.integer)) or isinstance(entry, bool):
-            raise ParameterError(f"numerators must be integers, got {entry!r}")
+            raise ParameterError(f"numerators must be integers, got {show(entry)}")
     exact = np.empty(array.shape, dtype=object)
     exact[...] = [int(entry) for entry in array.flat] if array.ndim == 1 else _to_python(array)
     return shrink(exact)
@@ -53,8 +54,12 @@ def bit_width(array: IntArray) -> int:
     return max(int(array.max()), -int(array.min()), 0).bit_length()
 
 
-def shrink(array: IntArray) -> IntArray:
+def shrink(array: Any) -> IntArray:
     """Return the int64 form of an object array when every entry fits, else the array itself."""
+    if not isinstance(array, np.ndarray):  # numpy hands results without dimensions back as scalars
+        boxed = np.empty((), dtype=object)
+        boxed[()] = int(array)
+        array = boxed
     if array.dtype != object:
         return array
     return array.astype(np.int64) if bit_width(array) <= _INT64_BITS else array
@@ -111,10 +116,10 @@ def matmul(left: IntArray, right: IntArray) -> IntArray:
     total_bits = bit_width(left) + bit_width(right) + inner.bit_length()
     # Within int64 the shifted partial products may wrap, but modulo 2**64 their sum is right, and it fits.
     wide = total_bits > _INT64_BITS
-    result: IntArray | None = None
+    result: Any = None
     for i, a in enumerate(_limbs(left, limb_bits)):
         for j, b in enumerate(_limbs(right, limb_bits)):
             term: IntArray = np.asarray(a @ b).astype(np.int64)
             term = (term.astype(object) if wide else term) << (limb_bits * (i + j))
             result = term if result is None else result + term
-    return shrink(np.asarray(result))
+    return shrink(result)
