@@ -91,7 +91,8 @@ class ChainCost:
 
 
 def _squared_error(row_sq: float, epsilon: float) -> float:
-    return 2.0 * row_sq / finite("epsilon", epsilon, above=0) ** 2
+    value = finite("epsilon", epsilon, above=0)
+    return 2.0 * row_sq / value / value  # the square of a tiny epsilon would underflow to zero
 
 
 def chain_cost(chain: Chain, horizon: int, *, objective: str, scales: Any = None) -> ChainCost:

@@ -96,9 +96,12 @@ def finite(
     """Like :func:`rational`, but returns the nearest float; refuses what a float cannot hold."""
     exact = rational(name, value, above=above, minimum=minimum, maximum=maximum)
     try:
-        return float(exact)
+        nearest = float(exact)
     except OverflowError:
         raise fail(name, "within the range of a float", value) from None
+    if nearest == 0.0 and exact != 0:  # else a positive number would come out as zero
+        raise fail(name, "within the range of a float", value)
+    return nearest
 
 
 def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
-from trilift.lift.checks import numeric_array
+from trilift.lift.checks import numeric_array, show
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.windows import START_ROW, column_parts, column_steps, row_grams, row_steps, top_grams
 
@@ -138,5 +138,7 @@ def scales_array(chain: Chain, scales: Sequence[float] | FloatArray) -> FloatArr
     """Return positive finite level scales, shape (levels,)."""
     array = numeric_array("scales", scales, ndim=1).astype(np.float64)
     if array.shape != (len(chain.levels),) or not np.all(array > 0):
-        raise ParameterError(f"scales must be {len(chain.levels)} numbers > 0, one a level, got {array}")
+        raise ParameterError(
+            f"scales must be {len(chain.levels)} numbers > 0, one a level, got {show(array)}"
+        )
     return array
