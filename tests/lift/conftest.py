@@ -94,7 +94,7 @@ class Maker:
         return self.exact_stage(rng, k, extra=extra, plain=True)
 
     def chain(self, seed: int, sizes: Sequence[int], top: int, *, exact: bool = False) -> Chain:
-        """A chain of random stages of the given sizes, of every kind: one- and two-sided, tails, extra rows."""
+        """A chain of random stages of the given sizes, one- and two-sided, with tails and extra rows."""
         rng = np.random.default_rng(seed)
         make = self.exact_stage if exact else self.float_stage
         stages = [

@@ -1,0 +1,188 @@
+"""Every kind of value that is refused, everywhere in the same words, on one line."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trilift.lift import checks
+from trilift.lift.errors import ParameterError, TriliftError
+
+NOT_NUMBERS = [
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    np.float64("nan"),
+    np.float32("inf"),
+    np.longdouble("inf"),
+    Decimal("nan"),
+    Decimal("sNaN"),
+    Decimal("-Infinity"),
+    True,
+    False,
+    np.True_,
+    np.False_,
+    "1",
+    b"1",
+    "",
+    None,
+    1j,
+    np.complex128(1),
+    [1],
+    (1.0,),
+    {},
+    np.array(1.0),
+    np.array([1.0]),
+    np.array([[1.0, 2.0], [3.0, 4.0]]),
+    object(),
+]
+NUMBERS: list[tuple[Any, Fraction]] = [
+    (1, Fraction(1)),
+    (0.5, Fraction(1, 2)),
+    (0.1, Fraction(0.1)),
+    (1e-320, Fraction(1e-320)),
+    (5e-324, Fraction(1, 2**1074)),
+    (1.7976931348623157e308, Fraction(1.7976931348623157e308)),
+    (Fraction(1, 3), Fraction(1, 3)),
+    (Fraction(1, 10**400), Fraction(1, 10**400)),
+    (Decimal("0.1"), Fraction(1, 10)),
+    (10**400, Fraction(10**400)),
+    (np.int8(7), Fraction(7)),
+    (np.uint64(2**64 - 1), Fraction(2**64 - 1)),
+    (np.float64(0.25), Fraction(1, 4)),
+    (np.float32(0.1), Fraction(float(np.float32(0.1)))),
+    (np.longdouble(1) + np.longdouble(2) ** -60, 1 + Fraction(1, 2**60)),
+]
+
+
+def message(call: Callable[[], Any]) -> str:
+    with pytest.raises(ParameterError) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, TriliftError)
+    return text
+
+
+@pytest.mark.parametrize("check", [checks.rational, checks.finite])
+@pytest.mark.parametrize("value", NOT_NUMBERS, ids=repr)
+def test_what_is_not_a_finite_number_is_refused(check: Any, value: Any) -> None:
+    assert message(lambda: check("epsilon", value)).startswith("epsilon must be a finite number, got ")
+    assert "> 0, got " in message(lambda: check("epsilon", value, above=0))
+
+
+@pytest.mark.parametrize(("value", "exact"), NUMBERS)
+def test_numbers_keep_their_exact_value(value: Any, exact: Fraction) -> None:
+    if isinstance(value, np.longdouble) and np.finfo(np.longdouble).nmant <= 52:
+        pytest.skip("no long double wider than a double here")
+    result = checks.rational("x", value, above=0)
+    assert type(result) is Fraction
+    assert result == exact
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_float_is_its_binary_value(value: float) -> None:
+    assert checks.rational("x", value) == Fraction(value)
+    assert checks.finite("x", value) == value
+
+
+@pytest.mark.parametrize(
+    "value", [0, 0.0, -0.0, -1, -5e-324, Fraction(0), Fraction(-1, 3), Decimal("-1e-9"), np.int64(0)]
+)
+def test_an_open_bound(value: Any) -> None:
+    text = message(lambda: checks.rational("epsilon", value, above=0))
+    assert text == f"epsilon must be a finite number > 0, got {value!r}"
+    assert message(lambda: checks.finite("epsilon", value, above=0)) == text
+
+
+def test_closed_bounds_include_their_ends() -> None:
+    assert checks.rational("p", 0, minimum=0, maximum=1) == 0
+    assert checks.finite("p", 1, minimum=0, maximum=1) == 1.0
+    for value in (-1e-300, Fraction(10**30 + 1, 10**30)):
+        text = message(lambda v=value: checks.rational("p", v, minimum=0, maximum=1))  # type: ignore[misc]
+        assert text.startswith("p must be a finite number >= 0 and <= 1, got ")
+
+
+def test_the_message_of_the_house() -> None:
+    text = message(lambda: checks.finite("epsilon", float("nan"), above=0))
+    assert text == "epsilon must be a finite number > 0, got nan"
+
+
+def test_finite_refuses_what_a_float_cannot_hold() -> None:
+    for value in (10**400, Fraction(-(10**400)), Fraction(1, 10**400), Decimal("1e-400")):
+        assert "the range of a float" in message(lambda v=value: checks.finite("x", v))  # type: ignore[misc]
+    assert checks.finite("x", 1e-320) == 1e-320
+    assert checks.finite("x", Fraction(0)) == 0.0
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, 1.0, 2.5, Fraction(2), Decimal(2), np.float64(3)], ids=repr)
+def test_what_is_not_an_integer_is_refused(value: Any) -> None:
+    text = message(lambda: checks.integer("horizon", value, minimum=1))
+    assert text.startswith("horizon must be an integer >= 1, got ")
+
+
+def test_integers() -> None:
+    for value in (1, np.int8(1), np.uint64(1)):
+        result = checks.integer("n", value, minimum=1, maximum=1)
+        assert type(result) is int
+        assert result == 1
+    assert checks.integer("n", 10**30) == 10**30
+    assert message(lambda: checks.integer("n", 0, minimum=1)) == "n must be an integer >= 1, got 0"
+    text = message(lambda: checks.integer("n", 2, minimum=0, maximum=1))
+    assert text == "n must be an integer >= 0 and <= 1, got 2"
+
+
+def test_choices_and_flags() -> None:
+    assert checks.choice("objective", "max", ("max", "mean")) == "max"
+    for value in ("Max", "", None, 1, ["max"], np.array(["max"])):
+        text = message(lambda v=value: checks.choice("objective", v, ("max", "mean")))  # type: ignore[misc]
+        assert text.startswith("objective must be one of 'max', 'mean', got ")
+    assert checks.flag("clip", np.True_) is True
+    assert checks.flag("clip", False) is False
+    for other in (0, 1, "True", None, 1.0):
+        assert message(lambda v=other: checks.flag("clip", v)).startswith("clip must be True or False")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["a"],
+        [True, False],
+        [1j],
+        [None],
+        [Fraction(1, 2)],
+        [2**70],
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.ma.masked_array([1, 2], mask=[0, 1]),
+        [[1, 2], [3]],
+        "abc",
+        None,
+        [float("nan")],
+        [[0.0, 1.0], [2.0, -float("inf")]],
+    ],
+    ids=repr,
+)
+def test_arrays_that_are_refused(value: Any) -> None:
+    assert message(lambda: checks.numeric_array("x", value)).startswith("x must be ")
+
+
+def test_arrays() -> None:
+    text = message(lambda: checks.numeric_array("x", [0.0, float("nan")]))
+    assert text == "x must be finite, got nan at index 1"
+    assert "at index (1, 0)" in message(lambda: checks.numeric_array("x", [[0.0], [float("inf")]]))
+    assert message(lambda: checks.numeric_array("x", [1], ndim=2)) == "x must have 2 dimension(s), got 1"
+    assert checks.numeric_array("x", [1, 2]).dtype.kind == "i"
+    assert checks.numeric_array("x", np.float32([1.5]), ndim=1).dtype == np.float32
+    assert checks.numeric_array("x", []).shape == (0,)
+
+
+def test_shown_values_are_short_and_on_one_line() -> None:
+    for value in ("a\nb", np.zeros((30, 30)), "x" * 500, object()):
+        text = checks.show(value)
+        assert len(text) <= 60
+        assert "\n" not in text
