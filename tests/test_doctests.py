@@ -2,24 +2,35 @@
 
 import doctest
 import importlib
-import pkgutil
+import tomllib
+from pathlib import Path
 
 import pytest
-import trilift
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "setuptools"
+]["package-dir"]
 
 
 def module_names() -> list[str]:
-    found = pkgutil.walk_packages(trilift.__path__, prefix="trilift.")
-    return ["trilift", *(module.name for module in found if not module.name.endswith("__main__"))]
+    """Every module of the checkout but __main__, by its import name."""
+    names = []
+    for package, folder in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            if parts[-1] != "__main__":
+                names.append(".".join([package, *parts]).removesuffix(".__init__"))
+    return names
 
 
 @pytest.mark.parametrize("name", module_names())
 def test_docstring_examples(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(name))
-    assert result.failed == 0
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_every_room_is_walked() -> None:
-    rooms = {name.split(".")[1] for name in module_names() if "." in name}
-    expected = {"lift", "factorize", "verify", "artifacts", "stream", "counters", "experiments"}
-    assert expected <= rooms
+def test_examples_are_found() -> None:
+    """A runner that finds nothing would pass in silence."""
+    attempted = doctest.testmod(importlib.import_module("trilift.lift.checks")).attempted
+    assert attempted >= 2
+    assert {"trilift", "trilift.lift", "trilift.verify"} <= set(module_names())
