@@ -1,6 +1,6 @@
 """Lifting: dyadic numbers, stages, chains, their exact costs, and the plan for a horizon (numpy only)."""
 
-from trilift.lift.budget import ChainCost, best_scales, chain_cost
+from trilift.lift.budget import ChainCost, best_scales, chain_cost, horizon_scales
 from trilift.lift.chain import Chain
 from trilift.lift.compose import compose
 from trilift.lift.costs import column_norms, mean_row_norms_sq, row_norms_sq
@@ -48,6 +48,7 @@ __all__ = [
     "diamond_chain",
     "diamond_power",
     "diamond_stage",
+    "horizon_scales",
     "interior_column_norms",
     "interior_row_norms_sq",
     "interior_sensitivity",

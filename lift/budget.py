@@ -12,7 +12,7 @@ from trilift.lift.costs import mean_row_norms_sq, scales_array
 from trilift.lift.errors import ParameterError
 from trilift.lift.extremes import level_max_row_norms_sq, max_row_norm_sq
 
-__all__ = ["OBJECTIVES", "ChainCost", "best_scales", "chain_cost"]
+__all__ = ["OBJECTIVES", "ChainCost", "best_scales", "chain_cost", "horizon_scales"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -95,6 +95,18 @@ def _squared_error(row_sq: float, epsilon: float) -> float:
     return 2.0 * row_sq / value / value  # the square of a tiny epsilon would underflow to zero
 
 
+def horizon_scales(chain: Chain, horizon: int, *, objective: str) -> FloatArray:
+    """Return the level scales best for the objective at a horizon, in units of 1 / epsilon, finest first.
+
+    They come from what each level charges (:meth:`Chain.level_sensitivities`) and its exact largest or mean
+    squared row norm over the horizon.
+    """
+    chain = chain.to_float()
+    choice("objective", objective, OBJECTIVES)
+    norms = level_max_row_norms_sq if objective == "max" else mean_row_norms_sq
+    return best_scales(chain.level_sensitivities(), norms(chain, horizon))
+
+
 def chain_cost(chain: Chain, horizon: int, *, objective: str, scales: Any = None) -> ChainCost:
     """Return the exact cost of a chain at a horizon, with the scales best for the objective.
 
@@ -117,7 +129,7 @@ def chain_cost(chain: Chain, horizon: int, *, objective: str, scales: Any = None
     charges = np.array(chain.level_sensitivities(), dtype=np.float64)
     means = mean_row_norms_sq(chain, n)
     if scales is None:
-        used = best_scales(charges, level_max_row_norms_sq(chain, n) if objective == "max" else means)
+        used = horizon_scales(chain, n, objective=objective)
     else:
         used = scales_array(chain, scales)
         used = used * np.sum(charges / used)

@@ -25,6 +25,7 @@ __all__ = ["Threshold", "digit", "exp_bounds", "nonzero", "tail", "variance_boun
 
 WORD = 32
 _REDUCTION = 8
+_GUARD = 16
 
 
 def exp_bounds(numerator: int, denominator: int, *, bits: int) -> tuple[int, int]:
@@ -41,7 +42,7 @@ def exp_bounds(numerator: int, denominator: int, *, bits: int) -> tuple[int, int
     (178145, 178146)
     """
     halvings = max(0, numerator.bit_length() - denominator.bit_length() + _REDUCTION)
-    guard = halvings + 16
+    guard = halvings + _GUARD
     one = 1 << (bits + guard)
     reduced = denominator << halvings
     low = high = term_low = term_high = one

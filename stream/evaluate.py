@@ -1,0 +1,236 @@
+"""Correlated noise N = L z of a chain at any steps: fast in floats with a rigorous bound, exact in integers.
+
+With digits i = t mod m and blocks j = t div m, each level adds
+
+    N_t = A_i z_j + (1 - w_i) (g z_{j-1} + N'_{j-1}) + w_i N'_j,
+
+N' being the noise of the level above (the top's is C z) and everything before the stream zero. Released
+values need floor(N / h + 1/2) of the exact N: the float value decides unless it lies within its own error
+bound of a rounding boundary, and then Python integers decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from trilift.lift.chain import Chain
+from trilift.lift.errors import ParameterError
+from trilift.lift.stage import Stage
+from trilift.stream.ledger import Ledger, LevelLedger
+
+__all__ = ["BlockDraws", "DrawSource", "Evaluator"]
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+Integers = np.ndarray[Any, np.dtype[Any]]
+
+_UNIT = 2.0**-53
+_SAFETY = 1.0 + 2.0**-30
+_EXACT_LIMIT = 2.0**52
+
+
+class BlockDraws(Protocol):
+    """Exact integers of some blocks of a level: what a source returns."""
+
+    def to_float(self) -> FloatArray:
+        """Return shape (blocks, rows), within relative 2^-52."""
+        ...
+
+    def block(self, index: int) -> list[int]:
+        """Return the exact integers of one of the blocks."""
+        ...
+
+
+class DrawSource(Protocol):
+    """Where the integers z come from: a pure function of (level, block)."""
+
+    def draws(self, level: int, blocks: IntArray) -> BlockDraws:
+        """Return the draws of the measured rows of the given blocks."""
+        ...
+
+
+class _Level:
+    """One level ready for evaluation: float factors of the measured rows, and the exact ones."""
+
+    def __init__(self, stage: Stage, ledger: LevelLedger, *, is_top: bool) -> None:
+        kept = list(ledger.measured)
+        self.size, self.is_top = stage.size, is_top
+        self.shifts = [ledger.places[i] for i in kept]
+        exact_A, exact_g = stage.A[:, kept], stage.g[kept]
+        self.A = exact_A.to_float()
+        self.g = exact_g.to_float()
+        self.w = stage.w.to_float()
+        self.units = np.ldexp(1.0, -np.array(self.shifts))
+        self.exact = _ExactLevel(exact_A, exact_g, stage.w, self.shifts)
+        # (r + 12) u covers a dot product of length r in any order, its factors (u each, draws 2u) and more
+        self.gamma = (len(kept) + 12) * _UNIT * _SAFETY
+        self.largest_row = float(np.abs(self.A).sum(axis=1).max())
+        self.norm_g = float(np.abs(self.g).sum())
+
+
+class _ExactLevel:
+    """Exact numerators over one power of two: values of A z are integers over 2^places."""
+
+    def __init__(self, A: Any, g: Any, w: Any, shifts: list[int]) -> None:
+        exp = max(A.exp, g.exp)
+        self.A = [[int(x) for x in row] for row in A.numerators(exp)]
+        self.g = [int(x) for x in g.numerators(exp)]
+        self.w = [int(x) for x in w.num]
+        self.w_places = w.exp
+        self.deepest = max(shifts)
+        self.lifts = [self.deepest - s for s in shifts]
+        self.places = exp + self.deepest
+
+    def dot(self, row: list[int], z: list[int]) -> int:
+        """Return sum of row times z, over 2^places."""
+        return sum(a * (x << lift) for a, x, lift in zip(row, z, self.lifts, strict=True) if a)
+
+
+class Evaluator:
+    """Noise of a chain at any steps, given its draws.
+
+    Args:
+        chain: exact chain.
+        ledger: its ledger, from :func:`trilift.stream.ledger.make_ledger`.
+        source: the draws z.
+    """
+
+    def __init__(self, chain: Chain, ledger: Ledger, source: DrawSource) -> None:
+        if len(chain.levels) != len(ledger.levels):
+            raise ParameterError("the ledger belongs to another chain")
+        last = len(chain.levels) - 1
+        self._levels = [
+            _Level(stage, entry, is_top=index == last)
+            for index, (stage, entry) in enumerate(zip(chain.levels, ledger.levels, strict=True))
+        ]
+        self._source = source
+
+    # -- floats ---------------------------------------------------------------------------------
+
+    def floats(self, steps: IntArray) -> tuple[FloatArray, float]:
+        """Return the noise at strictly increasing steps, and a bound on every entry's absolute error."""
+        return self._floats(0, steps)
+
+    def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
+        level = self._levels[index]
+        if level.is_top:
+            z = self._source.draws(index, np.zeros(1, dtype=np.int64)).to_float()[0] * level.units
+            inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
+            values = level.A[inside] @ z
+            return values, level.gamma * level.largest_row * float(np.abs(z).max(initial=0.0))
+        block, digit = np.divmod(positions, level.size)
+        blocks = _with_previous(block)
+        z = self._source.draws(index, blocks).to_float() * level.units
+        above, above_error = self._floats(index + 1, blocks)
+        here = np.searchsorted(blocks, block)
+        local = self._local(level, z, here, digit)
+        carried = z @ level.g + above  # g z_j + N'_j, for the block after
+        before = np.where(block > 0, carried[here - 1], 0.0)
+        w = level.w[digit]
+        values = local + (1.0 - w) * before + w * above[here]
+        largest_z = float(np.abs(z).max(initial=0.0))
+        products = level.gamma * (level.largest_row + level.norm_g) * largest_z
+        sizes = (
+            level.largest_row * largest_z
+            + 2.0 * level.norm_g * largest_z
+            + 2.0 * float(np.abs(above).max(initial=0.0))
+        )
+        return values, _SAFETY * (products + above_error + 16.0 * _UNIT * sizes)
+
+    @staticmethod
+    def _local(level: _Level, z: FloatArray, here: IntArray, digit: IntArray) -> FloatArray:
+        """Return A_i z_j for each position: one matrix product when the blocks are well filled."""
+        if 4 * digit.size >= len(z) * level.size:
+            return np.asarray((z @ level.A.T)[here, digit])
+        return np.asarray(np.einsum("tr,tr->t", level.A[digit], z[here]))
+
+    # -- exact ----------------------------------------------------------------------------------
+
+    def exact(self, step: int) -> tuple[int, int]:
+        """Return the exact noise at a step as (numerator, places): numerator / 2^places."""
+        return self._exact(0, int(step), {})
+
+    def _exact(self, index: int, position: int, memo: dict[tuple[int, int], Any]) -> tuple[int, int]:
+        key = (index, position)
+        if key in memo:
+            known: tuple[int, int] = memo[key]
+            return known
+        level = self._levels[index]
+        exact = level.exact
+        if level.is_top:
+            row = exact.A[min(position, level.size - 1)]
+            result = exact.dot(row, self._block(index, 0, memo)), exact.places
+        else:
+            block, digit = divmod(position, level.size)
+            w, unit = exact.w[digit], 1 << exact.w_places
+            local = exact.dot(exact.A[digit], self._block(index, block, memo))
+            total = [(local << exact.w_places, exact.places + exact.w_places)]
+            if block > 0 and w != unit:
+                carried = exact.dot(exact.g, self._block(index, block - 1, memo))
+                total.append(((unit - w) * carried, exact.places + exact.w_places))
+                num, places = self._exact(index + 1, block - 1, memo)
+                total.append(((unit - w) * num, places + exact.w_places))
+            if w:
+                num, places = self._exact(index + 1, block, memo)
+                total.append((w * num, places + exact.w_places))
+            result = _sum_dyadic(total)
+        memo[key] = result
+        return result
+
+    def _block(self, index: int, block: int, memo: dict[tuple[int, int], Any]) -> list[int]:
+        key = (-1 - index, block)
+        if key not in memo:
+            memo[key] = self._source.draws(index, np.array([block], dtype=np.int64)).block(0)
+        z: list[int] = memo[key]
+        return z
+
+    # -- rounded --------------------------------------------------------------------------------
+
+    def rounded(self, steps: IntArray, *, places: int, inflate: float = 0.0) -> Integers:
+        """Return floor(N / h + 1/2) at strictly increasing steps, h = 2^-places.
+
+        Args:
+            steps: strictly increasing 0-based steps.
+            places: binary places of the output lattice.
+            inflate: added to the error bound (in units of h), to force the exact path in tests.
+
+        Returns:
+            int64 array, or Python integers (dtype object) where they do not fit.
+        """
+        values, error = self.floats(steps)
+        scaled = np.ldexp(values, places) + 0.5
+        if not np.all(np.isfinite(scaled)):
+            raise ParameterError("epsilon is too small: the noise exceeds the range of floats")
+        margin = np.ldexp(error, places) * _SAFETY + inflate + 4.0 * _UNIT * (np.abs(scaled) + 1.0)
+        nearest = np.rint(scaled)
+        unsure = (np.abs(scaled - nearest) <= margin) | (np.abs(scaled) >= _EXACT_LIMIT)
+        if not unsure.any():
+            return np.floor(scaled).astype(np.int64)
+        result = np.where(unsure, 0.0, np.floor(scaled)).astype(np.int64)
+        exact = {int(i): self._round_exact(int(steps[i]), places) for i in np.flatnonzero(unsure)}
+        if any(abs(value) >= 1 << 62 for value in exact.values()):
+            result = result.astype(object)
+        for i, value in exact.items():
+            result[i] = value
+        return result
+
+    def _round_exact(self, step: int, places: int) -> int:
+        num, own = self.exact(step)
+        shift = own - places
+        if shift <= 0:
+            return num << -shift
+        return (num + (1 << (shift - 1))) >> shift  # floor, also below zero
+
+
+def _with_previous(block: IntArray) -> IntArray:
+    """Return the sorted blocks and their predecessors."""
+    if block.size and block[-1] - block[0] < 2 * block.size + 2:  # a range, or nearly one
+        return np.arange(max(int(block[0]) - 1, 0), int(block[-1]) + 1)
+    both = np.concatenate([block, np.maximum(block - 1, 0)])
+    return np.unique(both)
+
+
+def _sum_dyadic(terms: list[tuple[int, int]]) -> tuple[int, int]:
+    places = max(p for _, p in terms)
+    return sum(num << (places - p) for num, p in terms), places
