@@ -26,13 +26,13 @@ class Scripted:
     def __init__(self, primary: list[int], further: Callable[[int, int], Iterator[int]]) -> None:
         self.primary = np.array(primary, dtype=np.uint32)
         self.answer = further
-        self.asked: list[tuple[int, int]] = []
+        self.asked: list[tuple[int, int, int, int]] = []
 
     def words(self, level, blocks, count, *, start=0):
         return np.tile(self.primary[start : start + count], (len(blocks), 1))
 
     def further(self, region, level, block, address):
-        self.asked.append((region, address))
+        self.asked.append((region, level, block, address))
         return self.answer(region, address)
 
 
@@ -167,6 +167,25 @@ def test_forced_tail_events_continue_exactly(scale, again, sign) -> None:
     else:
         with pytest.raises(StateError):
             draws.to_int64()
+
+
+def test_further_words_are_asked_for_at_the_address_of_their_draw() -> None:
+    """Rows in different pieces: a tie by its word in the block, a tail by its row in the level."""
+    scales = [10, 1000, 10, 10]
+    starts = [sum(map(row_words, scales[:k])) for k in range(5)]
+    primary = [0xFFFFFFFF] * starts[4]
+    primary[starts[3] : starts[3] + 3] = [0, 0xFFFFFFFF, 0]  # a tie of the tail test, and a tail event
+    primary[starts[1] + 4] = limit(scales[1], 4)
+
+    def further(region: int, address: int) -> Iterator[int]:
+        return itertools.repeat(0 if region == TIE else 0xFFFFFFFF)
+
+    source = Scripted(primary, further)
+    block = (1 << 64) - 3
+    draws = LaplaceRows(scales).sample(source, 6, [block])
+    assert draws.block(0) == [0, 0, 0, 1 + (1 << row_words(10) - 3)]
+    ties = [(TIE, 6, block, starts[1] + 4), (TIE, 6, block, starts[3] + 2)]
+    assert sorted(source.asked) == [*ties, (TAIL, 6, block, 3)]
 
 
 @pytest.mark.parametrize("scale", [1, 10, 1 << 25, 3 << 90])

@@ -21,10 +21,12 @@ def sample(scale: int, blocks: int, *, rows: int = 100, key: int = 1):
 def cells(scale: int, total: int) -> tuple[int, np.ndarray]:
     """Return (m, probabilities of <= -m, -m+1, .., m-1, >= m) with at least 20 expected in every cell."""
     u = math.exp(-1 / scale)
-    m = max(1, int(scale * math.log(total / 20 / (1 + u))))
+    m = 1 + int(scale * math.log(total * (1 - u) / (1 + u) / 20))
     inner = (1 - u) / (1 + u) * u ** np.abs(np.arange(-m + 1, m))
     outer = u**m / (1 + u)
-    return m, np.concatenate([[outer], inner, [outer]])
+    probabilities = np.concatenate([[outer], inner, [outer]])
+    assert probabilities.min() * total > 19.99
+    return m, probabilities
 
 
 def p_value(values: np.ndarray, scale: int) -> float:

@@ -42,6 +42,18 @@ def test_exp_bounds_enclose_exp(numerator, denominator, bits) -> None:
     assert high - low <= 2 + (low >> bits)
 
 
+def test_exp_bounds_need_no_guard_bits_to_enclose(monkeypatch) -> None:
+    """The directions of all roundings are right even when every one of them reaches the last place."""
+    monkeypatch.setattr("trilift.stream.thresholds._GUARD", -8)
+    precise(200)
+    for denominator in range(1, 60):
+        for numerator in range(denominator, 16 * denominator, 7):
+            exact = arb(Fraction(numerator, denominator)).exp()
+            for bits in (0, 1, 5):
+                low, high = exp_bounds(numerator, denominator, bits=bits)
+                assert low <= exact * 2**bits <= high
+
+
 @settings(max_examples=80, deadline=None)
 @given(SCALES, st.data())
 def test_floors_are_exact(scale, data) -> None:
