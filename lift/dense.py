@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
+from trilift.lift.checks import integer
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.stage import Stage
 
@@ -62,9 +63,13 @@ def bridge(stage: Stage, C: Any, D: Any, *, steps: int | None = None) -> tuple[A
 
     Row (j, i) of L is [e_j x A_i + (1 - w_i) e_{j-1} x g | (1 - w_i) C_{j-1} + w_i C_j]; column (j, i) of R
     is [e_j x B_i ; (1 - v_i) D_j + v_i D_{j+1}], with C_{-1} = 0 and D_k = 0.
+
+    Raises:
+        ParameterError: steps that are not an integer in 1..km + tail.
     """
     m, k = stage.size, C.shape[0]
-    n = k * m + stage.tail if steps is None else steps
+    capacity = k * m + stage.tail
+    n = capacity if steps is None else integer("steps", steps, minimum=1, maximum=capacity)
     blocks = -(-n // m)
     own = _like(np.eye(blocks, dtype=np.int64), stage)
     before = _like(np.eye(blocks, k=-1, dtype=np.int64), stage)
@@ -95,19 +100,24 @@ def _kron(left: Any, right: Any) -> Any:
 def materialise(chain: Chain, horizon: int) -> Dense:
     """Return the chain as matrices L (n, r) and R (r, n): exact when the chain is.
 
+    They are the first n rows of L and columns of R of the chain's whole capacity: inputs are charged by those
+    columns. (Cutting the levels above short instead would give L R = T_n too, but its last columns can be
+    longer, where a blend of two neighbours cancels.) A few last rows of R may meet only zeros of L.
+
     Meant for tests, pictures and small horizons: the matrices grow as n^2.
+
+    Raises:
+        HorizonError, ParameterError: as :meth:`Chain.check_horizon`.
     """
-    n = chain.check_horizon(horizon)
-    lengths = [n]
-    for stage in chain.stages:  # positions of the level above that the first n steps touch
-        lengths.append(-(-lengths[-1] // stage.size))
-    k = min(lengths[-1], chain.top.size)
-    L, R = chain.top.A[:k], chain.top.B[:, :k]
+    lengths = [chain.check_horizon(horizon)]
+    for stage, capacity in zip(chain.stages, chain.capacities[1:], strict=True):
+        # positions of the level above that these rows and columns touch: columns reach one further
+        lengths.append(min(-(-lengths[-1] // stage.size) + 1, capacity))
+    L, R = chain.top.A[: lengths[-1]], chain.top.B[:, : lengths[-1]]
     level = np.full(chain.top.inner, len(chain.stages), dtype=np.int64)
     for index in reversed(range(len(chain.stages))):
         stage = chain.stages[index]
-        steps = min(lengths[index], L.shape[0] * stage.size + stage.tail)
-        blocks = -(-steps // stage.size)
-        L, R = bridge(stage, L, R, steps=steps)
+        blocks = -(-lengths[index] // stage.size)
+        L, R = bridge(stage, L, R, steps=lengths[index])
         level = np.concatenate([np.full(blocks * stage.inner, index, dtype=np.int64), level])
     return Dense(L, R, level)
