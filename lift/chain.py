@@ -104,10 +104,10 @@ class Chain:
         Fractions for an exact chain, floats otherwise.
         """
         result: list[float | Fraction] = [self.levels[0].sensitivity()]
-        for below, level in zip(self.levels, self.levels[1:], strict=False):
+        for index, (below, level) in enumerate(zip(self.levels, self.levels[1:], strict=False)):
             if below.one_sided:  # v = 0: the level above meets whole columns
                 result.append(level.sensitivity())
-            elif level is self.top:
+            elif index == len(self.stages) - 1:  # by place: the same factors may also be a stage below
                 result.append(_top_sensitivity(level, below))
             else:
                 result.append(interior_sensitivity(level, below=below))
