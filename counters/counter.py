@@ -1,0 +1,449 @@
+"""The bounded counter: every prefix sum of a stream, under pure differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from trilift.counters import state
+from trilift.counters.released import as_array, as_number, post_process
+from trilift.counters.setup import Setup, make_setup
+from trilift.counters.statement import privacy_statement
+from trilift.counters.tails import half_width
+from trilift.lift.checks import flag, integer, rational
+from trilift.lift.errors import HorizonError, ParameterError, ReplayError, StateError
+from trilift.lift.integers import add, bit_width, shift_left, shrink
+from trilift.lift.rows import row_entries
+from trilift.stream.keys import new_key, new_stream_id, simulation_key
+from trilift.stream.noise import Noise
+
+__all__ = ["Counter"]
+
+Integers = np.ndarray[Any, np.dtype[Any]]
+
+REMEMBERED = 1024
+"""How many of the latest steps can be repeated with the same input."""
+
+_PAGE = 256
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What is remembered of a released step: its input and its released values, in lattice steps."""
+
+    number: int
+    inputs: tuple[int, ...]
+    released: tuple[int, ...]
+
+
+class Counter:
+    """Releases the running sum of a stream at every step, under pure epsilon-differential privacy.
+
+    Neighbours: two streams of the same length that differ in the inputs of one person: at most
+    ``max_contributions`` of them, each by at most high - low in every coordinate. Guarantee: all released
+    values together are (epsilon, 0)-differentially private, for inputs chosen adaptively too. Composition:
+    with L R = T exactly, R x + z is one release of discrete Laplace mechanisms, one a row of R, whose costs
+    add up to ``ledger.spent <= epsilon`` in rational arithmetic; each released value, the rounding
+    floor(u + 1/2) of L (R x + z), is a function of it (post-processing). Theorem: the bridge lift (new,
+    docs/lifting.md) and the Laplace matrix mechanism (Li, Miklau, Hay, McGregor, Rastogi). The guarantee
+    holds given ideal random bits; here they come from ChaCha20 under a key drawn from the operating system.
+
+    **One counter serves one version of one stream.** Counting corrected data again costs a new epsilon and
+    needs a new counter. Key, counts, remembered inputs and saved states are secrets.
+
+    Args:
+        epsilon: privacy budget > 0, taken as the exact rational that it is.
+        horizon: number of steps n; asking for more is an error.
+        objective: "max" for the least largest error, "mean" for the least mean squared error.
+        chain: names of artifacts, finest first and the top last, or an exact Chain; a good chain of
+            shipped artifacts is chosen when left out.
+        bounds: (low, high), what one input may be. Inputs outside are refused unless ``clip``.
+        max_contributions: number of inputs that one person may contribute.
+        clip: move inputs outside the bounds to the nearest bound.
+        resolution: 1 for integer inputs, or 2^-k: inputs are then rounded to multiples of it.
+        output_resolution: 2^-k, lattice of the released values; the inputs' own when left out.
+        dimension: count vectors of this many coordinates; None for plain numbers.
+        norm_bound: largest l1 norm of (vector input - low), if that is less than the bounds allow (1 for
+            one-hot vectors with low = 0): a neighbour then changes at most twice that.
+        postprocess: "nonnegative" or "monotone" (running maximum): free, but released values are biased.
+        simulation_seed: makes noise that anybody can reproduce. For tests and simulations only: no privacy.
+
+    Raises:
+        ParameterError: an argument that is not acceptable.
+        HorizonError: a horizon past the capacity of the chain.
+
+    >>> counter = Counter(1.0, horizon=100, simulation_seed=7)
+    >>> value = counter.update(1)
+    >>> counter.update(1, step=1) == value
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: Any,
+        *,
+        horizon: int,
+        objective: str = "max",
+        chain: Any = None,
+        bounds: Any = (0, 1),
+        max_contributions: int = 1,
+        clip: bool = False,
+        resolution: Any = 1,
+        output_resolution: Any = None,
+        dimension: int | None = None,
+        norm_bound: Any = None,
+        postprocess: str | None = None,
+        simulation_seed: int | None = None,
+    ) -> None:
+        setup = make_setup(
+            epsilon,
+            horizon=horizon,
+            objective=objective,
+            chain=chain,
+            bounds=bounds,
+            max_contributions=max_contributions,
+            clip=clip,
+            resolution=resolution,
+            output_resolution=output_resolution,
+            dimension=dimension,
+            norm_bound=norm_bound,
+            postprocess=postprocess,
+        )
+        simulated = simulation_seed is not None
+        key = simulation_key(simulation_seed) if simulation_seed is not None else new_key()
+        self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated)
+
+    def _start(self, setup: Setup, key: bytes, stream_id: bytes, simulated: bool) -> None:
+        self._setup = setup
+        self._key, self._stream_id, self._simulated = key, stream_id, simulated
+        self._noises = [
+            Noise(
+                setup.chain,
+                setup.ledger,
+                horizon=setup.horizon,
+                key=key,
+                stream_id=stream_id,
+                purpose=f"counter/{coordinate}",
+                places=setup.output_places,
+            )
+            for coordinate in range(setup.width)
+        ]
+        self._step = 0
+        self._counts: Integers = np.zeros(setup.width, dtype=np.int64)
+        self._peaks: Integers = np.zeros(setup.width, dtype=np.int64)
+        self._recent: deque[_Step] = deque(maxlen=REMEMBERED)
+        self._page: tuple[int, Integers] = (0, np.zeros((0, setup.width), dtype=np.int64))
+
+    def __repr__(self) -> str:
+        mark = ", SIMULATION" if self._simulated else ""
+        return f"Counter(epsilon={self.epsilon}, horizon={self.horizon}, step={self._step}{mark})"
+
+    def __reduce__(self) -> Any:
+        raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
+
+    # -- what is public -------------------------------------------------------------------------
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The budget that was asked for, exact."""
+        return self._setup.epsilon
+
+    @property
+    def spent(self) -> Fraction:
+        """The budget that is spent, exact: at most ``epsilon``."""
+        return self._setup.ledger.spent
+
+    @property
+    def horizon(self) -> int:
+        """Number of steps that can be released."""
+        return self._setup.horizon
+
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+        return self._step
+
+    @property
+    def setup(self) -> Setup:
+        """The public parameters, the chain and the ledger."""
+        return self._setup
+
+    def privacy_statement(self) -> str:
+        """Return what is guaranteed, to whom, and what it rests on, as plain text."""
+        return privacy_statement(self._setup, simulated=self._simulated)
+
+    # -- counting -------------------------------------------------------------------------------
+
+    def update(self, x: Any, *, step: int | None = None) -> Any:
+        """Take the next input and return the released sum of all inputs so far.
+
+        Args:
+            x: a number, or a vector of shape (dimension,).
+            step: number of the step, 1 for the first one. Naming one of the last 1024 steps again returns the
+                value it got, if the input is the same; for retries.
+
+        Returns:
+            An int on the integer lattice; otherwise a float, exact (a Fraction where a float is not).
+            Arrays of them for vectors.
+
+        Raises:
+            ParameterError: an input that is not acceptable.
+            HorizonError: a step past the horizon.
+            ReplayError: a released step with another input, or one no longer remembered.
+            StateError: a step out of order.
+
+        In every case the state is unchanged.
+        """
+        inputs = self._one(x)
+        wanted = self._step + 1 if step is None else integer("step", step, minimum=1)
+        if wanted <= self._step:
+            return self._shown(self._replayed(wanted, tuple(inputs.tolist())))
+        if wanted > self.horizon:
+            raise HorizonError(f"step {wanted} is past the horizon {self.horizon}; nothing was changed")
+        if wanted > self._step + 1:
+            raise StateError(f"step {wanted} is out of order: the next step is {self._step + 1}")
+        return self._shown(self._advance(inputs[None, :])[-1])
+
+    def extend(self, values: Any) -> Integers:
+        """Take many inputs and return the released sum after each of them.
+
+        Args:
+            values: shape (k,), or (k, dimension) for vectors; k = 0 is allowed.
+
+        Returns:
+            Array of the same shape: the same values that k calls of :meth:`update` would give.
+
+        Raises:
+            ParameterError: an input that is not acceptable (the first bad index is named).
+            HorizonError: more inputs than steps are left. In both cases the state is unchanged.
+        """
+        inputs = self._many(values)
+        self._check_room(len(inputs))
+        released = self._advance(inputs)
+        shown = as_array(released, self._setup.output_places)
+        return shown if self._setup.dimension is not None else shown[:, 0]
+
+    def skip(self, steps: int) -> None:
+        """Let steps pass with input 0 and release nothing for them.
+
+        Raises:
+            ParameterError: not an integer >= 0, or 0 is not within the bounds.
+            HorizonError: fewer steps are left. In both cases the state is unchanged.
+        """
+        count = integer("steps", steps, minimum=0)
+        if not self._setup.rule.low <= 0 <= self._setup.rule.high:
+            raise ParameterError("skip counts zeros, and 0 is not within the bounds")
+        self._check_room(count)
+        self._step += count
+        if count:
+            self._recent.clear()  # what came before is no longer the latest
+
+    # -- accuracy -------------------------------------------------------------------------------
+
+    def sd(self, t: int) -> float:
+        """Return the standard deviation of the released value of step t, 1 <= t <= horizon.
+
+        From the exact noise scales and row norms, in the unit of the inputs; rounding counts as h^2 / 12.
+        """
+        return math.sqrt(float(self._noises[0].variance([self._position(t)])[0]))
+
+    def interval(self, t: int, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
+        """Return w such that the true sum of step t lies within released value +- w with this confidence.
+
+        Args:
+            t: step, 1 <= t <= horizon.
+            confidence: strictly between 0 and 1.
+            simultaneous: hold for all steps of the horizon together (the failure is divided among them).
+
+        The width comes from the tail of the weighted sum of Laplace variates
+        (:mod:`trilift.counters.tails`), plus h / 2 for the rounding. Clipping at zero never widens an error;
+        a running maximum keeps simultaneous intervals valid.
+        """
+        level = rational("confidence", confidence, above=0)
+        if level >= 1:
+            raise ParameterError(f"confidence must be a number between 0 and 1, got {confidence!r}")
+        steps = self.horizon if flag("simultaneous", simultaneous) else 1
+        failure = float((1 - level) / (steps * self._setup.width if simultaneous else 1))
+        coefficients = self._coefficients(self._position(t))
+        return half_width(coefficients, failure) + math.ldexp(0.5, -self._setup.output_places)
+
+    def range_sd(self, start: int, stop: int) -> float:
+        """Return the standard deviation of (released at stop) - (released at start): the sum of a range.
+
+        Args:
+            start: step, 0 <= start; 0 stands for the beginning, where the sum is known to be 0.
+            stop: step, start < stop <= horizon.
+        """
+        first = integer("start", start, minimum=0)
+        last = integer("stop", stop, minimum=first + 1)
+        if first == 0:
+            return self.sd(last)
+        a, b = self._position(first), self._position(last)
+        variances = self._noises[0].variance([a, b])
+        return math.sqrt(max(float(variances.sum()) - 2.0 * self._noises[0].covariance(a, b), 0.0))
+
+    def _position(self, t: Any) -> int:
+        step = integer("t", t, minimum=1)
+        if step > self.horizon:
+            raise HorizonError(f"step {step} is past the horizon {self.horizon}")
+        return step - 1
+
+    def _coefficients(self, position: int) -> Any:
+        scales = [float(scale) for scale in self._setup.ledger.scales]
+        row = row_entries(self._setup.chain, position)
+        return np.concatenate(
+            [s * block for s, level in zip(scales, row, strict=True) for block in level.values()]
+        )
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a file readable by the owner only; the write is atomic.
+
+        The file holds the key and the true counts: it is as secret as the data. A copy of it must not be
+        continued twice with different data: that would release two streams with the same noise.
+        """
+        state.write(
+            Path(path),
+            state.Snapshot(
+                setup=state.setup_record(self._setup),
+                digests=tuple(noise.digest.hex() for noise in self._noises[:1]),
+                key=bytes(self._key),
+                stream_id=self._stream_id,
+                simulated=self._simulated,
+                step=self._step,
+                counts=tuple(self._counts.tolist()),
+                peaks=tuple(self._peaks.tolist()),
+                recent=tuple((s.number, s.inputs, s.released) for s in self._recent),
+            ),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, *, chain: Any = None) -> Self:
+        """Continue a saved counter where it stopped.
+
+        Args:
+            path: file written by :meth:`save`.
+            chain: the chain, if the counter was made with a Chain object.
+
+        Raises:
+            ArtifactFormatError: the file cannot be read, or is not a state.
+            ReplayError: the mechanism (artifacts, sampler, epsilon, ...) is not the one that was saved:
+                continuing would draw fresh noise for released steps.
+        """
+        snapshot = state.read(Path(path))
+        setup = make_setup(**state.setup_arguments(snapshot, chain))
+        counter = cls.__new__(cls)
+        counter._start(setup, snapshot.key, snapshot.stream_id, snapshot.simulated)
+        if snapshot.digests != (counter._noises[0].digest.hex(),):
+            raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
+        state.check_fit(snapshot, setup.width, setup.horizon, str(path))
+        counter._step = snapshot.step
+        counter._counts = shrink(np.array(snapshot.counts, dtype=object))
+        counter._peaks = shrink(np.array(snapshot.peaks, dtype=object))
+        counter._recent.extend(_Step(*entry) for entry in snapshot.recent)
+        return counter
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _one(self, x: Any) -> Integers:
+        if self._setup.dimension is None:
+            return np.array([self._setup.rule.one(x)], dtype=object)
+        vector: Integers = self._checked_vectors(self._setup.rule.many(x, ndim=1)[None, :])[0]
+        return vector
+
+    def _many(self, values: Any) -> Integers:
+        if self._setup.dimension is None:
+            return self._setup.rule.many(_sized(values), ndim=1)[:, None]
+        return self._checked_vectors(self._setup.rule.many(values, ndim=2))
+
+    def _checked_vectors(self, inputs: Integers) -> Integers:
+        if inputs.shape[1] != self._setup.width:
+            raise ParameterError(f"inputs must have {self._setup.width} coordinates, got {inputs.shape[1]}")
+        bound = self._setup.norm_bound
+        if bound is not None:
+            norms = (inputs.astype(object) - self._setup.rule.low).sum(axis=1)
+            if len(norms) and max(norms) > bound:
+                raise ParameterError("an input vector is further from the low corner than norm_bound")
+        return inputs
+
+    def _check_room(self, count: int) -> None:
+        if self._step + count > self.horizon:
+            raise HorizonError(
+                f"step {self._step + count} is past the horizon {self.horizon}; nothing was changed"
+            )
+
+    def _replayed(self, number: int, inputs: tuple[int, ...]) -> Integers:
+        offset = number - (self._recent[0].number if self._recent else self._step + 1)
+        if offset < 0:
+            raise ReplayError(
+                f"step {number} was released and is no longer remembered; it cannot be repeated"
+            )
+        known = self._recent[offset]
+        if known.inputs != inputs:
+            raise ReplayError(
+                f"step {number} was released with another input; corrected data need a new counter"
+            )
+        return shrink(np.array(known.released, dtype=object))
+
+    def _shown(self, released: Integers) -> Any:
+        places = self._setup.output_places
+        if self._setup.dimension is not None:
+            return as_array(released, places)
+        return as_number(int(released[0]), places)
+
+    def _advance(self, inputs: Integers) -> Integers:
+        """Add checked inputs of shape (k, d), move the state, return the released numerators (k, d)."""
+        k = len(inputs)
+        if k == 0:
+            return inputs
+        sums = _running(self._counts, inputs)
+        places = self._setup.output_places - self._setup.rule.places
+        released = add(shift_left(sums, places), self._noise(k))
+        released = post_process(released, self._setup.postprocess, self._peaks)
+        for offset in range(max(k - REMEMBERED, 0), k):
+            step = _Step(
+                self._step + offset + 1, tuple(inputs[offset].tolist()), tuple(released[offset].tolist())
+            )
+            self._recent.append(step)
+        self._step += k
+        self._counts = sums[-1]
+        self._peaks = (
+            np.maximum(self._peaks, released[-1]) if self._setup.postprocess == "monotone" else self._peaks
+        )
+        return released
+
+    def _noise(self, k: int) -> Integers:
+        """Return the noise of the next k steps, shape (k, d); single steps come from a page kept at hand."""
+        start, page = self._page
+        if k == 1 and not start <= self._step < start + len(page):
+            start = self._step - self._step % _PAGE
+            page = self._stacked(start, min(start + _PAGE, self.horizon))
+            self._page = (start, page)
+        if start <= self._step and self._step + k <= start + len(page):
+            return page[self._step - start : self._step - start + k]
+        return self._stacked(self._step, self._step + k)
+
+    def _stacked(self, start: int, stop: int) -> Integers:
+        columns = [noise.range(start, stop) for noise in self._noises]
+        if any(column.dtype == object for column in columns):
+            columns = [column.astype(object) for column in columns]
+        return np.stack(columns, axis=1)
+
+
+def _running(counts: Integers, inputs: Integers) -> Integers:
+    """Return counts + cumulative sums along axis 0, exactly."""
+    bits = max(bit_width(counts), bit_width(inputs) + len(inputs).bit_length()) + 1
+    if bits > 63 or inputs.dtype == object:
+        counts, inputs = counts.astype(object), inputs.astype(object)
+    return shrink(counts + np.cumsum(inputs, axis=0))
+
+
+def _sized(values: Any) -> Any:
+    """Turn iterables without a length (generators) into lists; arrays and sequences stay."""
+    return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)

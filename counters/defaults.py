@@ -1,0 +1,60 @@
+"""The chain that a counter uses when none is given: the most promising one of the shipped artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trilift.artifacts import Entry, catalogue, load_stage
+from trilift.lift import Chain, ParameterError, Shape, screen, shape_of
+from trilift.lift.budget import OBJECTIVES
+from trilift.lift.checks import choice, integer, show
+
+__all__ = ["chain_of", "default_names"]
+
+
+def _third(b: float, q: float) -> float:
+    return float((b * b * q) ** (1 / 3))
+
+
+def _stage_shape(entry: Entry) -> Shape:
+    """Return a stage's screening scalars from its certificate, without loading a matrix."""
+    finest = {
+        "max": _third(entry.sensitivity, entry.max_row_norm_sq),
+        "mean": _third(entry.sensitivity, entry.mean_row_norm_sq),
+    }
+    interior = {
+        "max": _third(entry.interior_sensitivity, entry.interior_max_row_norm_sq),
+        "mean": _third(entry.interior_sensitivity, entry.interior_mean_row_norm_sq),
+    }
+    return Shape(entry.name, entry.size, entry.tail, False, finest, interior, {})
+
+
+def default_names(horizon: int, *, objective: str) -> tuple[str, ...]:
+    """Return the names of a good chain of shipped artifacts for a horizon, finest first, the top last.
+
+    It is the best by the sum of the levels' costs, found in milliseconds; :func:`trilift.lift.plan` compares
+    exact costs and is at most slightly better (a test states by how much).
+
+    Raises:
+        ParameterError: bad arguments.
+        HorizonError: no chain of shipped artifacts reaches the horizon.
+    """
+    n = integer("horizon", horizon, minimum=1)
+    choice("objective", objective, OBJECTIVES)
+    entries = [e for e in catalogue() if e.source == "shipped" and e.objective == objective]
+    shapes = [_stage_shape(e) for e in entries if e.kind == "stage"]
+    shapes += [shape_of(e.name, load_stage(e.name)) for e in entries if e.kind == "direct"]
+    return screen(shapes, n, objective=objective)[0]
+
+
+def chain_of(names: Sequence[str]) -> Chain:
+    """Load artifacts by name (or path) and chain them: finest first, the top last.
+
+    Raises:
+        ParameterError: an empty or non-string sequence, an unknown name.
+    """
+    if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"chain must be a Chain or a sequence of artifact names, got {show(names)}")
+    loaded: dict[str, Any] = {name: load_stage(name) for name in names}
+    return Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])

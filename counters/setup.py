@@ -1,0 +1,148 @@
+"""The public parameters of a counter, and the mechanism they make: chain, ledger, lattices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from trilift.counters.defaults import chain_of, default_names
+from trilift.counters.inputs import InputRule, lattice_places
+from trilift.lift import Chain
+from trilift.lift.budget import OBJECTIVES, horizon_scales
+from trilift.lift.checks import choice, fail, integer, rational
+from trilift.lift.errors import ParameterError
+from trilift.stream.ledger import Ledger, make_ledger
+
+__all__ = ["POSTPROCESSING", "Setup", "make_setup"]
+
+POSTPROCESSING = ("nonnegative", "monotone")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything about a counter that is public and fixed.
+
+    Attributes:
+        epsilon: the budget, exact.
+        horizon: number of steps.
+        objective: "max" or "mean".
+        names: artifact names of the chain, finest first, or None for a chain given as an object.
+        chain: the chain.
+        ledger: the exact budget split; its ``change`` is what one neighbour can change in l1 norm.
+        rule: what an input may be.
+        output_places: released values are multiples of 2^-output_places.
+        dimension: number of independent counts, or None for a single one.
+        max_contributions: inputs that one person may contribute.
+        norm_bound: bound on the l1 norm of (input - low) of one vector input, in lattice steps, or None.
+        postprocess: None, "nonnegative" or "monotone".
+    """
+
+    epsilon: Fraction
+    horizon: int
+    objective: str
+    names: tuple[str, ...] | None
+    chain: Chain
+    ledger: Ledger
+    rule: InputRule
+    output_places: int
+    dimension: int | None
+    max_contributions: int
+    norm_bound: int | None
+    postprocess: str | None
+
+    @property
+    def width(self) -> int:
+        """Number of counts: 1 for a scalar counter."""
+        return 1 if self.dimension is None else self.dimension
+
+
+def _chain(chain: Any, horizon: int, objective: str) -> tuple[tuple[str, ...] | None, Chain]:
+    if isinstance(chain, Chain):
+        if not chain.is_exact:
+            raise ParameterError("chain must be exact: complete and certify the factors first")
+        return None, chain
+    if chain is None:
+        names = default_names(horizon, objective=objective)
+    elif isinstance(chain, Sequence) and not isinstance(chain, str):
+        names = tuple(chain)
+    else:
+        raise fail("chain", "a Chain, a sequence of artifact names, or None", chain)
+    return names, chain_of(names)
+
+
+def _change(rule: InputRule, dimension: int | None, norm_bound: int | None, contributions: int) -> Fraction:
+    """Return chi: by how much (l1, over all steps and coordinates) the data of one person can change."""
+    one = rule.width * (1 if dimension is None else dimension)
+    if norm_bound is not None:  # both vectors lie within norm_bound of the low corner
+        one = min(one, Fraction(2 * norm_bound, 1 << rule.places))
+    return one * contributions
+
+
+def make_setup(
+    epsilon: Any,
+    *,
+    horizon: Any,
+    objective: Any,
+    chain: Any,
+    bounds: Any,
+    max_contributions: Any,
+    clip: Any,
+    resolution: Any,
+    output_resolution: Any,
+    dimension: Any,
+    norm_bound: Any,
+    postprocess: Any,
+) -> Setup:
+    """Check the arguments of a counter and build its mechanism: see :class:`trilift.counters.Counter`."""
+    asked = rational("epsilon", epsilon, above=0)
+    n = integer("horizon", horizon, minimum=1)
+    choice("objective", objective, OBJECTIVES)
+    rule = InputRule.make(bounds=bounds, resolution=resolution, clip=clip)
+    places = (
+        rule.places if output_resolution is None else lattice_places("output_resolution", output_resolution)
+    )
+    if places < rule.places:
+        raise ParameterError("output_resolution must not be coarser than resolution")
+    d = None if dimension is None else integer("dimension", dimension, minimum=1)
+    radius = _norm_bound(norm_bound, d, rule)
+    contributions = integer("max_contributions", max_contributions, minimum=1, maximum=n)
+    if postprocess is not None:
+        choice("postprocess", postprocess, POSTPROCESSING)
+        if rule.low < 0:
+            raise ParameterError(f"postprocess={postprocess!r} needs inputs that cannot be negative")
+    names, built = _chain(chain, n, objective)
+    built.check_horizon(n)
+    ledger = make_ledger(
+        built,
+        asked,
+        scales=horizon_scales(built, n, objective=objective),
+        change=_change(rule, d, radius, contributions),
+        input_places=rule.places,
+    )
+    return Setup(
+        epsilon=asked,
+        horizon=n,
+        objective=objective,
+        names=names,
+        chain=built,
+        ledger=ledger,
+        rule=rule,
+        output_places=places,
+        dimension=d,
+        max_contributions=contributions,
+        norm_bound=radius,
+        postprocess=postprocess,
+    )
+
+
+def _norm_bound(norm_bound: Any, dimension: int | None, rule: InputRule) -> int | None:
+    if norm_bound is None:
+        return None
+    if dimension is None:
+        raise ParameterError("norm_bound needs a dimension: it bounds the l1 norm of a vector input")
+    exact = rational("norm_bound", norm_bound, above=0) * (1 << rule.places)
+    if exact.denominator != 1:
+        raise fail("norm_bound", "a multiple of the resolution", norm_bound)
+    return int(exact)

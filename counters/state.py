@@ -1,0 +1,206 @@
+"""Saved counters: a small JSON file, written atomically, readable by its owner only."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from trilift.counters.setup import Setup
+from trilift.lift.errors import ArtifactFormatError, ParameterError
+
+__all__ = ["Snapshot", "check_fit", "read", "setup_arguments", "setup_record", "write"]
+
+FORMAT = "trilift counter state"
+VERSION = 1
+_MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a file holds: public parameters, secrets, and where the stream stands."""
+
+    setup: dict[str, Any]
+    digests: tuple[str, ...]
+    key: bytes
+    stream_id: bytes
+    simulated: bool
+    step: int
+    counts: tuple[int, ...]
+    peaks: tuple[int, ...]
+    recent: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
+
+    def __repr__(self) -> str:
+        return f"Snapshot(step={self.step}, secrets hidden)"
+
+
+def setup_record(setup: Setup) -> dict[str, Any]:
+    """Return the arguments that make the setup again, exact numbers as strings."""
+    unit = Fraction(1, 1 << setup.rule.places)
+    return {
+        "epsilon": str(setup.epsilon),
+        "horizon": setup.horizon,
+        "objective": setup.objective,
+        "chain": None if setup.names is None else list(setup.names),
+        "bounds": [str(setup.rule.low * unit), str(setup.rule.high * unit)],
+        "max_contributions": setup.max_contributions,
+        "clip": setup.rule.clip,
+        "resolution": str(unit),
+        "output_resolution": str(Fraction(1, 1 << setup.output_places)),
+        "dimension": setup.dimension,
+        "norm_bound": None if setup.norm_bound is None else str(setup.norm_bound * unit),
+        "postprocess": setup.postprocess,
+    }
+
+
+def setup_arguments(snapshot: Snapshot, chain: Any) -> dict[str, Any]:
+    """Return keyword arguments for :func:`trilift.counters.setup.make_setup`.
+
+    Raises:
+        ParameterError: the counter was made with a Chain object and none is given, or the reverse.
+        ArtifactFormatError: the record is damaged.
+    """
+    record = dict(snapshot.setup)
+    if record.get("chain") is None and chain is None:
+        raise ParameterError("this counter was made with a Chain object: pass it as chain=")
+    if record.get("chain") is not None and chain is not None:
+        raise ParameterError("this counter names its artifacts itself: chain= is not needed")
+    if chain is not None:
+        record["chain"] = chain
+    try:
+        for name in ("epsilon", "resolution", "output_resolution"):
+            record[name] = Fraction(record[name])
+        record["bounds"] = tuple(Fraction(bound) for bound in record["bounds"])
+        if record["norm_bound"] is not None:
+            record["norm_bound"] = Fraction(record["norm_bound"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise ArtifactFormatError("the state's parameters are damaged") from None
+    expected = set(setup_fields())
+    if set(record) != expected:
+        raise ArtifactFormatError("the state's parameters are not those of this version")
+    return record
+
+
+def setup_fields() -> tuple[str, ...]:
+    """Return the names of the recorded parameters."""
+    return (
+        "epsilon",
+        "horizon",
+        "objective",
+        "chain",
+        "bounds",
+        "max_contributions",
+        "clip",
+        "resolution",
+        "output_resolution",
+        "dimension",
+        "norm_bound",
+        "postprocess",
+    )
+
+
+def write(path: Path, snapshot: Snapshot) -> None:
+    """Write atomically: a private temporary file in the same folder, flushed, then renamed."""
+    record = {
+        "format": FORMAT,
+        "version": VERSION,
+        "setup": snapshot.setup,
+        "digests": list(snapshot.digests),
+        "key": snapshot.key.hex(),
+        "stream_id": snapshot.stream_id.hex(),
+        "simulated": snapshot.simulated,
+        "step": snapshot.step,
+        "counts": list(snapshot.counts),
+        "peaks": list(snapshot.peaks),
+        "recent": [[number, list(x), list(y)] for number, x, y in snapshot.recent],
+    }
+    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            json.dump(record, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read(path: Path) -> Snapshot:
+    """Read a state.
+
+    Raises:
+        ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ArtifactFormatError(f"{path}: too large for a counter state")
+        record = json.loads(path.read_text(encoding="ascii"))
+    except OSError as error:
+        raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ArtifactFormatError(f"{path}: not a counter state")
+    if record.get("version") != VERSION:
+        raise ArtifactFormatError(f"{path}: version {record.get('version')!r}, this library reads {VERSION}")
+    try:
+        return _snapshot(record)
+    except (KeyError, TypeError, ValueError):
+        raise ArtifactFormatError(f"{path}: damaged counter state") from None
+
+
+def _snapshot(record: dict[str, Any]) -> Snapshot:
+    key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
+    if len(key) != 32 or len(stream_id) != 16 or not isinstance(record["setup"], dict):
+        raise ValueError
+    return Snapshot(
+        setup=record["setup"],
+        digests=tuple(str(digest) for digest in record["digests"]),
+        key=key,
+        stream_id=stream_id,
+        simulated=_boolean(record["simulated"]),
+        step=_whole(record["step"]),
+        counts=_wholes(record["counts"]),
+        peaks=_wholes(record["peaks"]),
+        recent=tuple((_whole(n), _wholes(x), _wholes(y)) for n, x, y in record["recent"]),
+    )
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _wholes(values: Any) -> tuple[int, ...]:
+    return tuple(_whole(value) for value in values)
+
+
+def check_fit(snapshot: Snapshot, width: int, horizon: int, name: str) -> None:
+    """Check that counts and remembered steps belong to the setup.
+
+    Raises:
+        ArtifactFormatError: they do not.
+    """
+    numbers = [number for number, _, _ in snapshot.recent]
+    latest = list(range(snapshot.step - len(numbers) + 1, snapshot.step + 1))
+    lengths = {len(snapshot.counts), len(snapshot.peaks)}
+    lengths |= {len(values) for _, x, y in snapshot.recent for values in (x, y)}
+    if lengths != {width} or not 0 <= snapshot.step <= horizon or numbers != latest or latest[:1] == [0]:
+        raise ArtifactFormatError(f"{name}: the state contradicts its own parameters")
