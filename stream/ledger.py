@@ -18,19 +18,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
 from trilift.lift.checks import integer, rational
+from trilift.lift.costs import scales_array
 from trilift.lift.dyadic import Dyadic, binary_places
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["Ledger", "LevelLedger", "make_ledger"]
+__all__ = ["MAX_PLACES", "Ledger", "LevelLedger", "check_ledger", "make_ledger"]
 
 MIN_SCALE = 1 << 10
 """Smaller scales are put on a finer lattice, so that rounding them up wastes less than 0.1 % of epsilon."""
+
+MAX_PLACES = 256
+"""Most binary places of an input or an output lattice."""
+
+_RANGE = 480  # level scales stay within 2^-480 .. 2^480, so that their squares and all draws fit floats
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,55 @@ def _weight_places(stage: Stage) -> int:
     return int(binary_places(v).max(initial=0))
 
 
+@lru_cache(maxsize=64)
+def _weight_range(stage: Stage) -> bool:
+    """Tell whether w and v lie in [0, 1], as the bounds on blended columns and on float errors assume."""
+    return all(x.min() >= 0 and x.max() <= 1 for x in (stage.w, stage.v))
+
+
+@lru_cache(maxsize=64)
+def _holds(stage: Stage) -> bool:
+    """Tell whether T_m = A B + w (1 - v)^T exactly (stages are immutable and compared by identity)."""
+    return stage.residual() == 0
+
+
+def check_ledger(chain: Chain, ledger: Ledger) -> None:
+    """Prove in rationals that a ledger is about this chain and that it spends at most its epsilon.
+
+    Checked are every stage's factorisation and weights, every row's lattice, and the sum of what the levels
+    spend, from the chain's own numbers.
+
+    Raises:
+        ParameterError: which of these fails.
+    """
+    if not chain.is_exact:
+        raise ParameterError("noise needs an exact chain: load a certified artifact or complete the factors")
+    if len(chain.levels) != len(ledger.levels):
+        raise ParameterError(f"a chain of {len(chain.levels)} levels, but a ledger of {len(ledger.levels)}")
+    spent, below = Fraction(0), ledger.input_places
+    sensitivities = chain.level_sensitivities()
+    for index, (stage, entry) in enumerate(zip(chain.levels, ledger.levels, strict=True)):
+        _check_stage(index, stage)
+        places = _row_places(stage, below)
+        extra = entry.coarsest - _coarsest(places)
+        if extra < 0 or entry.size != stage.size or entry.places != _refined(places, extra):
+            raise ParameterError(f"the ledger belongs to another chain: level {index} has other rows")
+        spent += ledger.change * sensitivities[index] / entry.scale
+        below += _weight_places(stage)
+    if spent > ledger.epsilon:
+        raise ParameterError(f"the ledger spends {float(spent):.6g}, more than epsilon {ledger.epsilon}")
+
+
+def _check_stage(index: int, stage: Stage) -> None:
+    if not _weight_range(stage):
+        raise ParameterError(f"weights w and v must lie in [0, 1], but those of level {index} do not")
+    if not _holds(stage):
+        raise ParameterError(
+            f"level {index} is no exact factorisation: T - A B - w (1 - v)^T has an entry of "
+            f"{float(stage.residual()):.3g}; load a certified artifact or complete the factors"
+        )
+
+
 def make_ledger(
     chain: Chain, epsilon: Any, *, scales: Sequence[float] | Any, change: Any = 1, input_places: int = 0
 ) -> Ledger:
@@ -132,40 +188,48 @@ def make_ledger(
         input_places: gamma, inputs are integers over 2^gamma.
 
     Raises:
-        ParameterError: arguments out of range, a float chain, or a stage without any measurement.
+        ParameterError: arguments out of range, a chain that is no exact factorisation, or noise scales
+            beyond 2^480 or below 2^-480.
     """
     asked = rational("epsilon", epsilon, above=0)
     chi = rational("change", change, above=0)
-    gamma = integer("input_places", input_places, minimum=0)
+    gamma = integer("input_places", input_places, minimum=0, maximum=MAX_PLACES)
     if not chain.is_exact:
         raise ParameterError("noise needs an exact chain: load a certified artifact or complete the factors")
+    for index, stage in enumerate(chain.levels):
+        _check_stage(index, stage)
     sensitivities = [Fraction(b) for b in chain.level_sensitivities()]
-    wanted = [rational("scales", s, above=0) for s in np.asarray(scales, dtype=np.float64).tolist()]
-    if len(wanted) != len(chain.levels):
-        raise ParameterError(f"scales must have one entry a level ({len(chain.levels)}), got {len(wanted)}")
+    wanted = [Fraction(s) for s in scales_array(chain, scales).tolist()]
     weights = [b / s for b, s in zip(sensitivities, wanted, strict=True)]
     total = sum(weights, Fraction(0))
     levels, below = [], gamma
     for stage, b, weight in zip(chain.levels, sensitivities, weights, strict=True):
         least = chi * b * total / (weight * asked)  # the smallest scale that keeps to the level's share
+        if not Fraction(1, 1 << _RANGE) <= least <= 1 << _RANGE:
+            raise ParameterError("change / epsilon must give noise scales between 2^-480 and 2^480")
         levels.append(_level(stage, b, least, chi, below))
         below += _weight_places(stage)
     ledger = Ledger(asked, chi, gamma, tuple(levels))
-    if ledger.spent > asked:
-        raise ParameterError(f"the ledger spends {ledger.spent}, more than epsilon {asked}")
+    check_ledger(chain, ledger)
     return ledger
+
+
+def _coarsest(places: tuple[int, ...]) -> int:
+    return min(p for p in places if p >= 0)  # an exact factorisation has a row that is not zero
+
+
+def _refined(places: tuple[int, ...], extra: int) -> tuple[int, ...]:
+    return tuple(p + extra if p >= 0 else -1 for p in places)
 
 
 def _level(stage: Stage, b: Fraction, least: Fraction, chi: Fraction, below: int) -> LevelLedger:
     places = _row_places(stage, below)
-    measured = [p for p in places if p >= 0]
-    if not measured:
-        raise ParameterError("a level whose B is zero measures nothing")
-    coarsest = min(measured)
+    coarsest = _coarsest(places)
     extra = 0
     while -(-least * (1 << (coarsest + extra)) // 1) < MIN_SCALE:
         extra += 1
     coarsest += extra
     scale_int = int(-(-least * (1 << coarsest) // 1))  # rounded up
-    shifted = tuple(p + extra if p >= 0 else -1 for p in places)
-    return LevelLedger(stage.size, b, shifted, coarsest, scale_int, chi * b * (1 << coarsest) / scale_int)
+    return LevelLedger(
+        stage.size, b, _refined(places, extra), coarsest, scale_int, chi * b * (1 << coarsest) / scale_int
+    )
