@@ -15,7 +15,7 @@ from trilift.stream.evaluate import Evaluator
 from trilift.stream.keys import NOISE_LABEL, DigestBuilder, derive_key
 from trilift.stream.keystream import Keystream
 from trilift.stream.laplace import SAMPLER_ID, LaplaceRows
-from trilift.stream.ledger import Ledger
+from trilift.stream.ledger import MAX_PLACES, Ledger, check_ledger
 
 __all__ = ["Noise", "mechanism_digest"]
 
@@ -36,7 +36,7 @@ def mechanism_digest(chain: Chain, ledger: Ledger, *, places: int) -> bytes:
     digest.add("levels", len(chain.levels))
     for stage, entry in zip(chain.levels, ledger.levels, strict=True):
         for name in ("A", "B", "w", "g"):
-            part = getattr(stage, name)
+            part = getattr(stage, name).normalized()  # the values count, not how they are held
             digest.add(name, part.num).add(name + " exponent", part.exp)
         digest.add("row lattices", entry.places).add("row scales", entry.row_scales)
     digest.add("input places", ledger.input_places).add("output places", places)
@@ -76,7 +76,12 @@ class Noise:
         key: 32 secret bytes (:func:`trilift.stream.keys.new_key`).
         stream_id: 16 bytes drawn together with the key.
         purpose: path that is unique per key, such as "counter".
-        places: binary places of the output lattice h = 2^-places; at least the ledger's input places.
+        places: binary places of the output lattice h = 2^-places; at least the ledger's input places (the
+            default), at most 256.
+
+    Raises:
+        ParameterError: arguments out of range, or a ledger that does not prove its epsilon for this chain.
+        HorizonError: a horizon past the chain's capacity.
     """
 
     def __init__(
@@ -93,9 +98,9 @@ class Noise:
         self.chain = chain
         self.ledger = ledger
         self.horizon = chain.check_horizon(horizon)
-        self.places = integer(
-            "places", ledger.input_places if places is None else places, minimum=ledger.input_places
-        )
+        wanted = ledger.input_places if places is None else places
+        self.places = integer("places", wanted, minimum=ledger.input_places, maximum=MAX_PLACES)
+        check_ledger(chain, ledger)
         self.digest = mechanism_digest(chain, ledger, places=self.places)
         derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
         self._evaluator = Evaluator(chain, ledger, _KeyedSource(ledger, derived))
@@ -110,8 +115,8 @@ class Noise:
         int64, or Python integers (dtype object) where they do not fit.
 
         Raises:
-            ParameterError: not integers, or stop < start.
-            HorizonError: steps outside 0..horizon-1.
+            ParameterError: not integers, start < 0, or stop < start.
+            HorizonError: steps past horizon-1.
         """
         first = integer("start", start, minimum=0)
         last = integer("stop", stop, minimum=first)
@@ -152,7 +157,8 @@ class Noise:
     def variance(self, steps: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return the variance of the released values at 0-based steps, in squared units of the count.
 
-        2 sum_l s_l^2 |row_t on level l|^2 from the exact scales, plus h^2 / 12 for the rounding.
+        2 sum_l s_l^2 |row_t on level l|^2 from the exact scales, plus h^2 / 12 for the rounding (right when
+        the noise is well above h; released values with less noise than that vary by less).
         """
         norms = row_norms_sq(self._float_chain(), steps)
         squares = np.array([float(scale) ** 2 for scale in self.ledger.scales])
