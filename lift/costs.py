@@ -64,7 +64,8 @@ def row_norms_sq(chain: Chain, steps: Any) -> FloatArray:
 def column_norms(chain: Chain, steps: Any) -> FloatArray:
     """Return each level's l1 column norm at the given 0-based steps, shape (levels, len(steps)).
 
-    An input of size 1 at step t is charged ``sum_l column_norms[l] / scale_l``.
+    An input of size 1 at step t is charged ``sum_l column_norms[l] / scale_l``. The columns are those of
+    :func:`trilift.lift.dense.materialise`: they do not depend on the horizon.
     """
     chain = chain.to_float()
     position = steps_array(chain, steps)
@@ -73,8 +74,6 @@ def column_norms(chain: Chain, steps: Any) -> FloatArray:
     result = np.empty((len(chain.levels), position.size))
     for index, level in enumerate(chain.levels):
         is_top = index == len(chain.stages)
-        beyond = position[:, None] + np.arange(3) >= chain.capacities[index]
-        weights = np.where(beyond, 0.0, weights)  # no column lies past the level's capacity
         block, digit = np.divmod(position, level.size)
         if is_top:  # a tail position k has no column of its own
             digit = np.where(block > 0, level.size, digit)

@@ -100,9 +100,10 @@ def _kron(left: Any, right: Any) -> Any:
 def materialise(chain: Chain, horizon: int) -> Dense:
     """Return the chain as matrices L (n, r) and R (r, n): exact when the chain is.
 
-    They are the first n rows of L and columns of R of the chain's whole capacity: inputs are charged by those
-    columns. (Cutting the levels above short instead would give L R = T_n too, but its last columns can be
-    longer, where a blend of two neighbours cancels.) A few last rows of R may meet only zeros of L.
+    R has the columns that inputs are charged by: those of the endless lattice of blocks, in which the top's
+    columns after the last are zero. They depend on neither the horizon nor the capacity. (Leaving out the
+    columns of an upper level past the horizon would give L R = T_n too, but its last columns can be longer,
+    where a blend of two neighbours cancels.) A few last rows of R may meet only zeros of L.
 
     Meant for tests, pictures and small horizons: the matrices grow as n^2.
 
@@ -110,10 +111,12 @@ def materialise(chain: Chain, horizon: int) -> Dense:
         HorizonError, ParameterError: as :meth:`Chain.check_horizon`.
     """
     lengths = [chain.check_horizon(horizon)]
-    for stage, capacity in zip(chain.stages, chain.capacities[1:], strict=True):
-        # positions of the level above that these rows and columns touch: columns reach one further
-        lengths.append(min(-(-lengths[-1] // stage.size) + 1, capacity))
-    L, R = chain.top.A[: lengths[-1]], chain.top.B[:, : lengths[-1]]
+    for stage in chain.stages:  # positions of the level above that are touched: columns reach one further
+        lengths.append(-(-lengths[-1] // stage.size) + 1)
+    L, R, k = chain.top.A, chain.top.B, lengths[-1]
+    for _ in range(L.shape[0], k):
+        L, R = _shifted(L, 0, 0), _shifted(R, 1, 0)
+    L, R = L[:k], R[:, :k]
     level = np.full(chain.top.inner, len(chain.stages), dtype=np.int64)
     for index in reversed(range(len(chain.stages))):
         stage = chain.stages[index]

@@ -177,9 +177,10 @@ def _row_level(stage: Stage, square: float) -> _Level:
 def max_column_charge(chain: Chain, horizon: int, *, scales: Any) -> float:
     """Return max over steps t < horizon of sum_l |column_t on level l|_1 / scales_l: the exact charge.
 
-    The charge of the chain's whole capacity is independent of the horizon in use; it never exceeds the sum of
-    ``level_sensitivities / scales``. Columns at the very end of the capacity are charged as if more blocks
-    followed, which can only be more.
+    It never exceeds the sum of ``level_sensitivities / scales``, which does not depend on the horizon.
+
+    Raises:
+        HorizonError, ParameterError: as :func:`max_row_norm_sq`.
     """
     n = chain.check_horizon(horizon)
     inverse = 1.0 / scales_array(chain, scales)
