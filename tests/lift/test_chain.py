@@ -12,7 +12,7 @@ from trilift.lift.dense import materialise
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.lift.interior import interior_sensitivity
-from trilift.lift.stage import Stage
+from trilift.lift.stage import Stage, lower_ones
 
 shapes = st.tuples(st.lists(st.integers(2, 4), max_size=3), st.integers(1, 4))
 seeds = st.integers(0, 10**6)
@@ -90,6 +90,23 @@ def test_level_sensitivities_bound_every_column(
     if exact:
         floats = chain.to_float().level_sensitivities()
         np.testing.assert_allclose([float(c) for c in charges], floats, rtol=1e-9)
+
+
+def test_the_last_columns_of_a_tail_are_bounded_too(make: Any) -> None:
+    """In a tail's block the next column is still there to cancel with; the bound needs it."""
+    fine_B = np.eye(2)
+    fine_g = np.full(2, 0.5)  # v = 1/2 throughout
+    fine = Stage(lower_ones(2) - np.outer([0.0, 1.0], 1.0 - fine_g), fine_B, np.array([0.0, 1.0]), fine_g)
+    B = np.array([[-0.3, 2.0, -2.0, 0.5], [0.1, 0.0, 0.1, 0.0], [0.0, 0.0, 0.1, 0.1], [0.0, 0.0, 0.0, 0.1]])
+    w = np.array([0.0, 0.0, 1.0, 1.0])
+    coarse = Stage((lower_ones(4) - np.outer(w, np.ones(4))) @ np.linalg.inv(B), B, w, np.zeros(4))
+    chain = Chain(make.float_top(np.random.default_rng(1), 2), [fine, coarse])
+    assert chain.capacities == (21, 10, 2)
+    dense = materialise(chain, 21)
+    np.testing.assert_allclose(dense.L @ dense.R, lower_ones(21), atol=1e-9)
+    bound = chain.level_sensitivities()[1]
+    assert make.level_columns(dense, 3)[1].max() == pytest.approx(bound)
+    assert 0.5 * coarse.column_norms()[coarse.tail - 1] > 1.05 * bound  # the last blend, cut short
 
 
 @settings(max_examples=40, deadline=None)
