@@ -56,13 +56,14 @@ def bit_width(array: IntArray) -> int:
 
 def shrink(array: Any) -> IntArray:
     """Return the int64 form of an object array when every entry fits, else the array itself."""
-    if not isinstance(array, np.ndarray):  # numpy hands results without dimensions back as scalars
-        boxed = np.empty((), dtype=object)
-        boxed[()] = int(array)
-        array = boxed
-    if array.dtype != object:
-        return array
-    return array.astype(np.int64) if bit_width(array) <= _INT64_BITS else array
+    if isinstance(array, np.ndarray):
+        result: IntArray = array
+    else:  # numpy hands results without dimensions back as scalars
+        result = np.empty((), dtype=object)
+        result[()] = int(array)
+    if result.dtype == object and bit_width(result) <= _INT64_BITS:
+        result = result.astype(np.int64)
+    return result
 
 
 def _widened(array: IntArray, bits: int) -> IntArray:
