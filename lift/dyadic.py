@@ -53,9 +53,18 @@ class Dyadic:
     # -- making ---------------------------------------------------------------------------------
 
     @classmethod
+    def _wrap(cls, num: IntArray, exp: int) -> Dyadic:
+        """Wrap the outcome of exact arithmetic as it is: its entries need no looking at one by one."""
+        new = object.__new__(cls)
+        num.flags.writeable = False
+        object.__setattr__(new, "num", num)
+        object.__setattr__(new, "exp", exp)
+        return new
+
+    @classmethod
     def _of(cls, num: IntArray, exp: int) -> Dyadic:
         """Wrap numerators whose exponent may be negative (then they are multiplied out)."""
-        return cls(integers.shift_left(num, -exp), 0) if exp < 0 else cls(num, exp)
+        return cls._wrap(integers.shift_left(num, -exp), 0) if exp < 0 else cls._wrap(num, exp)
 
     @classmethod
     def exact(cls, values: Any) -> Dyadic:
@@ -110,13 +119,13 @@ class Dyadic:
     @property
     def T(self) -> Dyadic:
         """The transpose."""
-        return Dyadic(self.num.T, self.exp)
+        return Dyadic._wrap(self.num.T, self.exp)
 
     def __len__(self) -> int:
         return len(self.num)
 
     def __getitem__(self, index: Any) -> Dyadic:
-        return Dyadic(np.asarray(self.num[index], dtype=self.num.dtype), self.exp)
+        return Dyadic._wrap(integers.shrink(np.asarray(self.num[index], dtype=self.num.dtype)), self.exp)
 
     def __repr__(self) -> str:
         return f"Dyadic(shape={self.shape}, exp={self.exp}, bits={integers.bit_width(self.num)})"
@@ -151,7 +160,9 @@ class Dyadic:
         """Return the same numbers with the least exponent."""
         places = binary_places(self)
         lowest = int(places.max(initial=0))
-        return Dyadic(self.num >> (self.exp - lowest), lowest) if lowest < self.exp else self
+        if lowest == self.exp:
+            return self
+        return Dyadic._wrap(integers.shrink(self.num >> (self.exp - lowest)), lowest)
 
     def equals(self, other: Dyadic) -> bool:
         """Tell whether shape and every value agree."""
@@ -163,7 +174,7 @@ class Dyadic:
     def _combine(self, other: Any, sign: int) -> Dyadic:
         right = other if isinstance(other, Dyadic) else Dyadic(other)
         exp = max(self.exp, right.exp)
-        return Dyadic(integers.add(self.numerators(exp), right.numerators(exp), sign=sign), exp)
+        return Dyadic._wrap(integers.add(self.numerators(exp), right.numerators(exp), sign=sign), exp)
 
     def __add__(self, other: Any) -> Dyadic:
         return self._combine(other, 1)
@@ -179,17 +190,17 @@ class Dyadic:
 
     def __mul__(self, other: Any) -> Dyadic:
         right = other if isinstance(other, Dyadic) else Dyadic(other)
-        return Dyadic(integers.multiply(self.num, right.num), self.exp + right.exp)
+        return Dyadic._wrap(integers.multiply(self.num, right.num), self.exp + right.exp)
 
     __radd__ = __add__
     __rmul__ = __mul__
 
     def __matmul__(self, other: Any) -> Dyadic:
         right = other if isinstance(other, Dyadic) else Dyadic(other)
-        return Dyadic(integers.matmul(self.num, right.num), self.exp + right.exp)
+        return Dyadic._wrap(integers.matmul(self.num, right.num), self.exp + right.exp)
 
     def __abs__(self) -> Dyadic:
-        return Dyadic(integers.multiply(self.num, np.sign(self.num)), self.exp)
+        return Dyadic._wrap(integers.multiply(self.num, np.asarray(np.sign(self.num))), self.exp)
 
     def scaled(self, power: int) -> Dyadic:
         """Return the numbers times ``2**power`` (any sign)."""

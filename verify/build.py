@@ -160,8 +160,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("raw", type=Path)
     parser.add_argument("target", type=Path)
     options = parser.parse_args(arguments)
-    build_folder(options.raw, options.target)
-    write_index(options.target)
+    try:
+        build_folder(options.raw, options.target)
+        write_index(options.target)
+    except (TriliftError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

@@ -62,9 +62,7 @@ def check_certificate(artifact: Artifact) -> None:
     stage, claims = artifact.stage, artifact.certificate
     actual = digest(stage)
     if actual != claims.sha256:
-        raise CertificateError(
-            f"the certificate is about numbers with SHA-256 {claims.sha256}, these have {actual}"
-        )
+        raise CertificateError(f"sha256 = {claims.sha256} fails: the numbers have {actual}")
     if stage.size != claims.size:
         raise CertificateError(f"size = {claims.size} fails: it is {stage.size}")
     _prove(stage, claims.kind)

@@ -65,7 +65,7 @@ def _descend(best: FloatArray, quadratics: _Quadratics, unit: float, *, power: f
 
 
 def _power_mean(q: FloatArray, power: float) -> FloatArray:
-    top = q.max(axis=1)
+    top = np.maximum(q.max(axis=1), 1e-300)
     return np.asarray(top * ((q / top[:, None]) ** power).mean(axis=1) ** (1 / power))
 
 

@@ -78,13 +78,13 @@ def measure(stage: Stage, *, kind: str) -> Facts:
         stage: exact, of size m >= 2.
         kind: "stage", or "direct", for which there are no interior norms.
     """
-    q = stage.row_norms_sq()
+    q, products = neighbour_products(stage)  # q_i are the norms of the rows on the lattice of blocks
     values: dict[str, Fraction | None] = {
         "sensitivity": Fraction(stage.sensitivity()),
         "max_row_norm_sq": q.max(),
         "mean_row_norm_sq": q.sum().fraction() / stage.size,
     }
-    values.update(_interior(stage) if kind == "stage" else dict.fromkeys(INTERIOR))
+    values.update(_interior(stage, q, products) if kind == "stage" else dict.fromkeys(INTERIOR))
     kappas: dict[str, float | None] = {}
     for name, (b, q_name) in {**KAPPAS, **INTERIOR_KAPPAS}.items():
         sensitivity, norm = values[b], values[q_name]
@@ -95,13 +95,12 @@ def measure(stage: Stage, *, kind: str) -> Facts:
     return Facts(values, kappas)
 
 
-def _interior(stage: Stage) -> dict[str, Fraction]:
+def _interior(stage: Stage, norms: Dyadic, products: Dyadic) -> dict[str, Fraction]:
     """Return b-bar and the largest and mean q-bar of the stage above itself, without the m x m tables.
 
     A blended norm is a convex function of the weight with which it is blended, so over the weights of the
     level below it is largest at the least or the largest of them. The mean needs three moments of w.
     """
-    norms, products = neighbour_products(stage)
     before = _rolled(norms)
     ends = [_blend(norms, before, products, x) for x in (stage.w.min(), stage.w.max())]
     rest = Dyadic(np.ones(stage.size, dtype=np.int64)) - stage.w
