@@ -200,11 +200,10 @@ def make_ledger(
         _check_stage(index, stage)
     sensitivities = [Fraction(b) for b in chain.level_sensitivities()]
     wanted = [Fraction(s) for s in scales_array(chain, scales).tolist()]
-    weights = [b / s for b, s in zip(sensitivities, wanted, strict=True)]
-    total = sum(weights, Fraction(0))
+    total = sum((b / s for b, s in zip(sensitivities, wanted, strict=True)), Fraction(0))
     levels, below = [], gamma
-    for stage, b, weight in zip(chain.levels, sensitivities, weights, strict=True):
-        least = chi * b * total / (weight * asked)  # the smallest scale that keeps to the level's share
+    for stage, b, scale in zip(chain.levels, sensitivities, wanted, strict=True):
+        least = chi * scale * total / asked  # the smallest scale that keeps to the level's share
         if not Fraction(1, 1 << _RANGE) <= least <= 1 << _RANGE:
             raise ParameterError("change / epsilon must give noise scales between 2^-480 and 2^480")
         levels.append(_level(stage, b, least, chi, below))
