@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from trilift.artifacts import catalogue
 from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.experiments.tables import TABLES, fill_in
