@@ -195,7 +195,7 @@ class Lab:
         ]
 
     def measured(self, chain: Chain, ledger: Ledger, d: Sequence[Fraction]) -> Rows:
-        """Return R d as integers on each measured row's own lattice; a failed assertion if it is not on it."""
+        """Return R d as integers on each measured row's own lattice; asserts that it lies on it."""
         rows: Rows = {}
         values = list(d)
         for level, (stage, entry) in enumerate(zip(chain.levels, ledger.levels, strict=True)):
@@ -246,12 +246,12 @@ class Lab:
         return [int(x) for x in result]
 
     def rounded_by(
-        self, rule: Callable[[Fraction], int], chain: Chain, ledger: Ledger, source: Any, n: int, places: int
+        self, rule: Callable[[Fraction], int], chain: Chain, ledger: Ledger, source: Any, *, steps: int
     ) -> list[int]:
-        """Noise of the first n steps, the exact N / h put through a rounding rule."""
+        """Noise of the first steps in units of 1, the exact N put through a rounding rule."""
         evaluator = Evaluator(chain, ledger, source)
-        exact = (evaluator.exact(t) for t in range(n))
-        return [rule(Fraction(num, 1 << own) * (1 << places)) for num, own in exact]
+        exact = (evaluator.exact(t) for t in range(steps))
+        return [rule(Fraction(num, 1 << places)) for num, places in exact]
 
 
 @pytest.fixture(scope="session")

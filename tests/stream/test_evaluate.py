@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -27,7 +28,7 @@ def shipped(*names: str) -> Chain:
     return Chain(top, stages)
 
 
-def equivariance_failures(lab, chain, ledger, source, d, places, rounding) -> list[int]:
+def equivariance_failures(lab, chain, ledger, source, *, d, places, rounding) -> list[int]:
     """Steps at which rounding(source + R d) differs from rounding(source) + T d (in units of h)."""
     before = rounding(source)
     after = rounding(source.plus(lab.measured(chain, ledger, d)))
@@ -46,13 +47,15 @@ def random_inputs(seed: int, n: int, size: int, places: int) -> list[Fraction]:
     return [Fraction(random.randint(-(1 << size), 1 << size), 1 << places) for _ in range(n)]
 
 
-def check_equivariance(lab, seed, epsilon, gamma, finer, kind, size, forced, ties, part) -> None:
+def check_equivariance(lab, *, seed, epsilon, gamma, finer, kind, size, forced, ties, part) -> None:
     chain, ledger = lab.case(seed, epsilon, gamma, ties)
     n = max(1, round(part * chain.capacity))
     source = lab.random_draws(ledger, lab.blocks(chain), seed, kind)
     d = random_inputs(seed, n, size, gamma)
     rounding = by_evaluator(chain, ledger, n, gamma + finer, 1.0 if forced else 0.0)
-    assert equivariance_failures(lab, chain, ledger, source, d, gamma + finer, rounding) == []
+    assert (
+        equivariance_failures(lab, chain, ledger, source, d=d, places=gamma + finer, rounding=rounding) == []
+    )
 
 
 choices = {
@@ -117,7 +120,7 @@ def test_exact_ties_are_met_and_kept(lab) -> None:
         for inflate in (0.0, 1.0):
             rounding = by_evaluator(chain, ledger, len(d), 0, inflate)
             assert rounding(source).tolist() == [floor_rule(value) for value in exact]
-            assert equivariance_failures(lab, chain, ledger, source, d, 0, rounding) == []
+            assert equivariance_failures(lab, chain, ledger, source, d=d, places=0, rounding=rounding) == []
     assert min(ties) > 100
 
 
@@ -126,20 +129,11 @@ def test_other_roundings_do_not_move_with_the_inputs(lab, rule) -> None:
     """Negative control: the check fails for the roundings that leak, and passes for the right one."""
 
     def failures(rounding_rule) -> int:
-        return sum(
-            len(
-                equivariance_failures(
-                    lab,
-                    chain,
-                    ledger,
-                    source,
-                    d,
-                    0,
-                    lambda z: lab.rounded_by(rounding_rule, chain, ledger, z, len(d), 0),  # noqa: B023
-                )
-            )
-            for chain, ledger, source, d in tied_cases(lab, 20)
-        )
+        total = 0
+        for chain, ledger, source, d in tied_cases(lab, 20):
+            rounding = partial(lab.rounded_by, rounding_rule, chain, ledger, steps=len(d))
+            total += len(equivariance_failures(lab, chain, ledger, source, d=d, places=0, rounding=rounding))
+        return total
 
     assert failures(floor_rule) == 0
     assert failures(rule) > 10
@@ -175,7 +169,10 @@ def test_shipped_chains_move_with_the_inputs(lab, names) -> None:
         source = lab.random_draws(ledger, [n // 9 + 3] * len(names), seed, kind)
         d = random_inputs(seed, n, 20, gamma)
         rounding = by_evaluator(chain, ledger, n, gamma + finer, float(seed == 2))
-        assert equivariance_failures(lab, chain, ledger, source, d, gamma + finer, rounding) == []
+        assert (
+            equivariance_failures(lab, chain, ledger, source, d=d, places=gamma + finer, rounding=rounding)
+            == []
+        )
 
 
 # -- the definition, and the two paths ----------------------------------------------------------------
