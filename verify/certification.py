@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from fractions import Fraction
 from typing import Any
@@ -32,7 +33,7 @@ def certify(stage: Stage, *, objective: str, kind: str | None = None) -> Certifi
         The certificate: exact norms, kappas rounded up by rational enclosures of log2, and the hash.
 
     Raises:
-        ParameterError: the stage holds floats or has size 1.
+        ParameterError: the stage holds floats, has size 1, or kappas beyond the range of floats.
         CertificateError: T_m = A B + w (1 - v)^T, 0 <= w <= 1, 0 <= v <= 1, or w = 0 and g = 0 for
             "direct", is false; the message says where and by how much.
 
@@ -47,6 +48,8 @@ def certify(stage: Stage, *, objective: str, kind: str | None = None) -> Certifi
         raise ParameterError("a certificate needs a size of at least 2: log2(1) = 0")
     _prove(stage, kind)
     facts = measure(stage, kind=kind)
+    if math.inf in facts.kappas.values():
+        raise ParameterError("the stage's kappa is beyond the range of floats")
     values: dict[str, Any] = {**facts.values, **facts.kappas}
     return Certificate(kind=kind, size=stage.size, objective=objective, sha256=digest(stage), **values)
 

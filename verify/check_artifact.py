@@ -42,6 +42,7 @@ MAX_SIZE = 4096
 MAX_EXPONENT = 1023
 MAX_LIMBS = 16
 LOG_BITS = 160
+BROKEN = (OSError, ValueError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile, struct.error)
 NPY = re.compile(
     rb"\x93NUMPY\x01\x00(..)"
     rb"\{'descr': '(\|u1|<i8)', 'fortran_order': False, 'shape': "
@@ -74,11 +75,8 @@ class Untrue(Exception):
     """A claim of the certificate is false."""
 
 
-# -- reading ------------------------------------------------------------------------------------------
-
-
-def read_members(path: str) -> list[Array]:
-    """Return the five arrays; sizes are checked before anything is allocated."""
+def read_members(path: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the header, and the words of the four arrays; sizes are checked before anything is allocated."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
@@ -95,21 +93,24 @@ def read_members(path: str) -> list[Array]:
                     raise Unreadable(f"members must be {', '.join(MEMBERS)}, in this order")
                 if entries[0].file_size > MAX_HEADER or sum(e.file_size for e in entries) > MAX_BYTES:
                     raise Unreadable("the members declare too many bytes")
-                return [read_npy(archive, entry) for entry in entries]
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        EOFError,
-        zlib.error,
-        zipfile.BadZipFile,
-        struct.error,
-    ) as error:
+                header = parse_header(read_npy(archive, entries[0], "|u1", None))
+                shapes = shapes_of(header)
+                names = zip(entries[1:], shapes.items(), strict=True)
+                return header, {n: read_npy(archive, entry, "<i8", shape) for entry, (n, shape) in names}
+    except BROKEN as error:
         raise Unreadable(str(error).split("\n")[0] or type(error).__name__) from None
 
 
-def read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
-    """Read one member as an array of bytes or of int64; nothing is ever unpickled."""
+def shapes_of(header: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays by name, in the order of the file."""
+    m, r = header["size"], header["inner"]
+    return {"A": (m, r), "B": (r, m), "w": (m,), "g": (r,)}
+
+
+def read_npy(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, wanted: str, axes: tuple[int, ...] | None
+) -> Array:
+    """Read one member, of the wanted type and axes (and perhaps an axis of words); nothing is unpickled."""
     with archive.open(entry) as stream:
         head = stream.read(64)
         length = int.from_bytes(head[8:10], "little")
@@ -121,6 +122,9 @@ def read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
             raise Unreadable(f"{entry.filename}: not a plain |u1 or <i8 array in C order")
         shape = tuple(int(side) for side in match[3].split(b", "))
         dtype = np.dtype(match[2].decode())
+        wide = shape[:-1] == axes and 2 <= shape[-1] <= MAX_LIMBS
+        if dtype.str != wanted or not (wide or shape == axes or (axes is None and len(shape) == 1)):
+            raise Unreadable(f"{entry.filename}: {dtype.str} of shape {shape} does not fit")
         count = dtype.itemsize
         for side in shape:
             count *= side
@@ -134,8 +138,6 @@ def read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
 
 def parse_header(raw: Array) -> dict[str, Any]:
     """Return the header after checking the fields that the proof needs."""
-    if raw.dtype != np.uint8 or raw.ndim != 1:
-        raise Unreadable("the header must be a vector of bytes")
     try:
         header = json.loads(raw.tobytes().decode("ascii"))
     except (ValueError, RecursionError):
@@ -147,6 +149,8 @@ def parse_header(raw: Array) -> dict[str, Any]:
     for name, limit in (("size", MAX_SIZE), ("inner", 4 * MAX_SIZE + 16)):
         if type(header.get(name)) is not int or not 1 <= header[name] <= limit:
             raise Unreadable(f"{name} is missing or out of range")
+    if header["size"] < 2 or header["inner"] > 4 * header["size"] + 16:
+        raise Unreadable("size and inner do not fit together")
     exponents = header.get("exponents")
     if not isinstance(exponents, dict) or sorted(exponents) != ["A", "B", "g", "w"]:
         raise Unreadable("exponents are missing")
@@ -157,22 +161,15 @@ def parse_header(raw: Array) -> dict[str, Any]:
     return header
 
 
-def parse_numbers(name: str, words: Array, shape: tuple[int, ...]) -> tuple[Array, int]:
+def parse_numbers(words: Array, shape: tuple[int, ...]) -> tuple[Array, int]:
     """Return (Python integers as an object array, number of words per entry)."""
-    if words.dtype != np.int64 or words.shape[: len(shape)] != shape or words.ndim > len(shape) + 1:
-        raise Unreadable(f"{name} must be int64 of shape {shape}")
-    if words.ndim == len(shape):
+    if words.shape == shape:
         return words.astype(object), 1
     limbs = words.shape[-1]
-    if not 2 <= limbs <= MAX_LIMBS:
-        raise Unreadable(f"{name} has {limbs} words per entry")
     total = words[..., -1].astype(object)
     for k in reversed(range(limbs - 1)):
         total = (total << 64) + words[..., k].astype(np.uint64).astype(object)
     return total, limbs
-
-
-# -- exact arithmetic ---------------------------------------------------------------------------------
 
 
 def primes(limit: int) -> Iterator[int]:
@@ -182,19 +179,18 @@ def primes(limit: int) -> Iterator[int]:
             yield candidate
 
 
-def absmax(numbers: Array) -> int:
-    """Return the largest absolute value of an array of Python integers."""
-    return max(int(numbers.max()), -int(numbers.min()), 0)
-
-
 def prove_product(x: Numbers) -> None:
     """Prove 2^s T = 2^(s-a-b) A B + 2^(s-o-n) w u^T for u = 2^n (1 - v) and s = max(a + b, o + n)."""
     A, B, w, u = x.A, x.B, x.w, x.u
     m, r = A.shape
     ab, on = x.a + x.b, x.o + x.n
     s = max(ab, on)
-    bound = (1 << s) + (r * absmax(A) * absmax(B) << (s - ab)) + (absmax(w) * absmax(u) << (s - on))
-    covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)
+
+    def peak(numbers: Array) -> int:
+        return max(int(numbers.max()), -int(numbers.min()))
+
+    bound = (1 << s) + (r * peak(A) * peak(B) << (s - ab)) + (peak(w) * peak(u) << (s - on))
+    covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)  # r limit^2 <= 2^52: sums are exact in float64
     T = np.tril(np.ones((m, m)))
     for p in primes(limit - 1):
         if covered > bound:
@@ -235,10 +231,10 @@ def atanh(z: Fraction, *, up: bool) -> int:
 
 def show(value: Fraction) -> str:
     """Write a rational shortly."""
-    return str(value) if len(str(value)) <= 24 else f"about {float(value):.9g}"
-
-
-# -- the claims ---------------------------------------------------------------------------------------
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) <= 60:
+        return str(value)
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    return f"about {float(value / Fraction(2) ** shift):.9g} * 2^{shift}"
 
 
 def canonical(numbers: Array, exponent: int, limbs: int) -> bool:
@@ -320,19 +316,15 @@ def require(name: str, claim: Fraction, exact: Fraction) -> None:
 
 def check(path: str) -> str:
     """Prove everything about one file; return a line that sums it up."""
-    raw, *words = read_members(path)
-    header = parse_header(raw)
-    m, r, exponents, certificate = header["size"], header["inner"], header["exponents"], header["certificate"]
-    if m < 2 or r > 4 * m + 16:
-        raise Unreadable("size and inner do not fit together")
-    shapes = {"A": (m, r), "B": (r, m), "w": (m,), "g": (r,)}
+    header, words = read_members(path)
+    m, exponents, certificate = header["size"], header["exponents"], header["certificate"]
     numbers: dict[str, Array] = {}
     parts = []
-    for (name, shape), array in zip(shapes.items(), words, strict=True):
-        numbers[name], limbs = parse_numbers(name, array, shape)
+    for name, shape in shapes_of(header).items():
+        numbers[name], limbs = parse_numbers(words[name], shape)
         if not canonical(numbers[name], exponents[name], limbs):
             raise Unreadable(f"{name} is not in canonical form")
-        parts.append((name, array, shape, exponents[name], limbs))
+        parts.append((name, words[name], shape, exponents[name], limbs))
     kind = header.get("kind")
     if kind not in ("stage", "direct") or (certificate.get("kind"), certificate.get("size")) != (kind, m):
         raise Unreadable("the certificate is about another kind or size than the header")
@@ -350,6 +342,8 @@ def check(path: str) -> str:
     u = (1 << n) - v
     if kind == "direct" and (np.any(w != 0) or np.any(g != 0)):
         raise Untrue("kind direct: w or g is not zero")
+    if header.get("tail") != (int(np.flatnonzero(w)[0]) if np.any(w != 0) else 0):
+        raise Unreadable("tail is not the number of leading zeros of w")
     x = Numbers(A, B, w, g, u, a, b, o, h, n)
     prove_product(x)
     exact = dict(norms(x))

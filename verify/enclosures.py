@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from trilift.lift.checks import fail, integer
@@ -76,17 +77,20 @@ def sqrt_down(value: Fraction, *, bits: int = 100) -> Fraction:
 
 
 def float_up(value: Fraction) -> float:
-    """Return the least float >= value (value within the range of a float).
+    """Return the least float >= value (infinity where no finite one is).
 
     >>> float_down(Fraction(1, 3)) < Fraction(1, 3) < float_up(Fraction(1, 3))
     True
     """
-    nearest = value.numerator / value.denominator
+    try:
+        nearest = value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def float_down(value: Fraction) -> float:
-    """Return the largest float <= value (value within the range of a float)."""
+    """Return the largest float <= value (minus infinity where no finite one is)."""
     return -float_up(-value)
 
 

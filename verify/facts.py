@@ -67,8 +67,12 @@ def _prove_range(name: str, weights: Dyadic) -> None:
 
 def show(value: Fraction) -> str:
     """Write a rational shortly: exactly if it is short, else by its float."""
-    text = str(value)
-    return text if len(text) <= 24 else f"about {float(value):.6g}"
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) <= 60:
+        return str(value)
+    try:
+        return f"about {float(value):.6g}"
+    except OverflowError:
+        return "beyond the range of floats"
 
 
 def measure(stage: Stage, *, kind: str) -> Facts:

@@ -199,6 +199,15 @@ def test_certificate_of_other_numbers_is_named(stages):
         check_certificate(wrong)
 
 
+def test_absurdly_large_numbers_are_refused_by_name():
+    big = 1 << 600
+    stage = Stage.plain(Dyadic([[1, 0], [1 - big, 1]]), Dyadic([[1, 0], [big, 1]]))
+    with pytest.raises(ParameterError, match="beyond the range of floats"):
+        certify(stage, objective="max")
+    with pytest.raises(CertificateError, match="beyond the range of floats"):
+        certify(changed(stage, "A", (1, 1), big << 600), objective="max")
+
+
 def test_floats_and_single_steps_are_refused(stages):
     with pytest.raises(ParameterError, match="complete it first"):
         certify(stages.T2.to_float(), objective="max")

@@ -170,6 +170,23 @@ def test_numbers_wider_than_words(tmp_path, capsys):
         assert run(write(false, tmp_path / "y.npz"), capsys=capsys)[0] == 1
 
 
+def test_absurdly_large_numbers_are_told_in_one_line(tmp_path, capsys):
+    artifact = find("direct-max-4")
+    false = changed(artifact, "A", (1, 1), 1 << 1000)
+    status, out = run(write(false, tmp_path / "x.npz"), capsys=capsys)
+    assert (status, len(out.splitlines())) == (1, 1)
+    false = changed(artifact, "B", (1, 1), 1 << 1000)
+    assert run(write(false, tmp_path / "y.npz"), capsys=capsys)[0] == 1
+
+
+def test_wrong_tail_is_refused(tmp_path, capsys, monkeypatch):
+    artifact = find("stage-mean-9")
+    monkeypatch.setattr(Stage, "tail", 3)
+    path = write(artifact, tmp_path / "x.npz")
+    status, out = run(path, capsys=capsys)
+    assert (status, "tail" in out) == (2, True)
+
+
 def test_json_and_the_worst_status(tmp_path, capsys):
     (tmp_path / "bad.npz").write_bytes(b"PK")
     status, out = run("--json", FILES[0], tmp_path / "bad.npz", tmp_path / "absent.npz", capsys=capsys)

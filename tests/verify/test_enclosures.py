@@ -1,6 +1,7 @@
 """Directed rounding against decimal arithmetic of higher precision."""
 
 import math
+import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -60,6 +61,13 @@ def test_floats_are_the_neighbours(value):
     low, high = float_down(value), float_up(value)
     assert Fraction(low) <= value <= Fraction(high)
     assert high in (low, math.nextafter(low, math.inf))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_floats_beyond_the_range(sign):
+    value = sign * Fraction(10) ** 400
+    assert float_down(value) <= value <= float_up(value)
+    assert sorted(abs(x) for x in (float_down(value), float_up(value))) == [sys.float_info.max, math.inf]
 
 
 @given(positive, st.sampled_from([4, 100]))
