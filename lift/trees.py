@@ -49,9 +49,9 @@ def binary_tree(horizon: int, *, levels: int | None = None, objective: str = "ma
 
     >>> L, R = binary_tree(3, levels=2)
     >>> R.tolist()
-    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     >>> L.tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     n = _dense_horizon(horizon)
     h = binary_tree_cost(n, levels=levels, objective=objective).levels
