@@ -32,9 +32,13 @@ def best_scales(sensitivities: Any, row_norms_sq: Any) -> FloatArray:
     [1.0]
     """
     b = np.asarray(sensitivities, dtype=np.float64)
-    q = np.asarray(row_norms_sq, dtype=np.float64)
-    q = np.maximum(q, 1e-9 * q.max())
+    q = _floored(np.asarray(row_norms_sq, dtype=np.float64))
     return np.asarray((b / q) ** (1 / 3) * np.sum((b * b * q) ** (1 / 3)))
+
+
+def _floored(q: FloatArray) -> FloatArray:
+    """A level that a short horizon hardly meets keeps a finite scale."""
+    return np.asarray(np.maximum(q, 1e-9 * q.max()))
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,10 @@ def chain_cost(chain: Chain, horizon: int, *, objective: str, scales: Any = None
         objective: "max" (MaxSE) or "mean" (MeanSE).
         scales: level scales to use instead; they are stretched so that the charges sum to exactly 1.
 
-    For the objective the bound is 2 (sum_l (b_l^2 q_l)^(1/3))^3 with the plain norms b_l = ||B_l|| and q_l
-    (largest row norm; for the mean, the prefix average of row norms, because a bound by the stage's mean
-    holds for whole blocks only). For the other quantity it is sum_l s_l^2 q_l at the scales in use.
+    With the best scales the bound for the objective is (sum_l (b_l^2 q_l)^(1/3))^3 with the plain norms
+    b_l = ||B_l|| and q_l (largest row norm; for the mean, the prefix average of row norms, because a bound by
+    the stage's mean holds for whole blocks only). For the other quantity, and for given scales, it is
+    sum_l s_l^2 q_l at the scales in use, over the levels that the horizon meets at all.
 
     Raises:
         HorizonError, ParameterError: as :meth:`Chain.check_horizon` and for scales that are not > 0.
@@ -138,8 +143,10 @@ def chain_cost(chain: Chain, horizon: int, *, objective: str, scales: Any = None
         "max": np.array([level.row_norms_sq().max() for level in chain.levels]),
         "mean": mean_row_norms_sq(chain, n, blended=False),
     }
-    bounds = {name: float(np.sum(used**2 * q)) for name, q in plain.items()}
-    bounds[objective] = max(bounds[objective], float(np.sum((plain_b**2 * plain[objective]) ** (1 / 3)) ** 3))
+    bounds = {name: float(np.sum((used**2 * q)[means > 0])) for name, q in plain.items()}
+    if scales is None:
+        # the same floor as in the scales: an upper bound on the cost at these scales, level by level
+        bounds[objective] = float(np.sum((plain_b**2 * _floored(plain[objective])) ** (1 / 3)) ** 3)
     return ChainCost(
         horizon=n,
         objective=objective,

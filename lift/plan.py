@@ -69,12 +69,15 @@ def screen(shapes: list[Shape], horizon: int, *, objective: str, keep: int = 1) 
     of the stages above the finest does not matter to it.
 
     Raises:
+        ParameterError: no top among the shapes, or a stage of size 1.
         HorizonError: no chain of the given shapes reaches the horizon.
     """
     tops = [shape for shape in shapes if shape.is_top]
     stages = sorted((s for s in shapes if not s.is_top), key=lambda s: s.size)
     if not tops:
         raise ParameterError("at least one candidate must be a plain factorisation, to serve as the top")
+    if any(shape.size < 2 for shape in stages):
+        raise ParameterError("a stage of a chain must have size at least 2")
     search = _Search(stages, tops, objective, keep)
     search.walk(horizon, 0.0, (), 0)
     if not search.found:
@@ -107,7 +110,7 @@ class _Search:
         for top in self.tops:
             if top.size >= need:
                 self._offer(cost + float(top.prefix[self.objective][need - 1]), (*names, top.name))
-        if need <= 2 or (need <= self.largest and len(names) > 2):
+        if need == 1 or (need <= self.largest and len(names) > 2):
             return
         for index, stage in enumerate(self.stages):
             if names and index < start:
