@@ -132,6 +132,16 @@ def test_a_top_beneath_which_nothing_is_two_sided_is_charged_whole(make: Any) ->
     assert chain.level_sensitivities() == [level.sensitivity() for level in chain.levels]
 
 
+def test_a_factorisation_may_serve_as_a_stage_and_as_the_top(make: Any) -> None:
+    rng = np.random.default_rng(4)
+    both, fine = make.float_top(rng, 3), make.float_stage(rng, 2)
+    chain = Chain(both, [fine, both])
+    columns = make.level_columns(materialise(chain, chain.capacity), 3)
+    charges = chain.level_sensitivities()
+    assert columns[1].max() == pytest.approx(charges[1])
+    assert (columns.max(axis=1) <= np.array(charges) * (1 + 1e-12)).all()
+
+
 def test_the_top_of_one_step(make: Any) -> None:
     exact = make.exact_stage(np.random.default_rng(2), 3)
     top = Stage.plain(Dyadic([[1]]), Dyadic([[1]]))
