@@ -59,10 +59,10 @@ class Batch:
 
 
 class Keyed:
-    """The real sampler under a public key; ``offset`` blocks further on for independent repetitions."""
+    """The real sampler, under a given key or a public one."""
 
-    def __init__(self, ledger: Ledger, seed: int) -> None:
-        self.stream = Keystream(simulation_key(seed))
+    def __init__(self, ledger: Ledger, key: bytes | int) -> None:
+        self.stream = Keystream(simulation_key(key) if isinstance(key, int) else key)
         self.levels = [LaplaceRows(entry.row_scales) for entry in ledger.levels]
 
     def draws(self, level: int, blocks: Array) -> Any:

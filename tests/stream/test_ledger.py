@@ -122,7 +122,7 @@ def test_shipped_chains_never_spend_more_than_asked(names) -> None:
     tilt=st.floats(-20, 20),
     gamma=st.integers(0, 20),
 )
-def test_random_chains_never_spend_more_than_asked(lab, seed, ties, epsilon, change, tilt, gamma) -> None:
+def test_random_chains_never_spend_more_than_asked(lab, *, seed, ties, epsilon, change, tilt, gamma) -> None:
     """Chains of 1 to 3 levels, one- and two-sided, tails, rows that vanish; any split of the budget."""
     chain = lab.chain(seed, ties=ties)
     scales = [2.0 ** (tilt * level) for level in range(len(chain.levels))]
@@ -154,7 +154,7 @@ def least_places(values: list[Fraction]) -> int:
 @pytest.mark.parametrize("gamma", [0, 4])
 @pytest.mark.parametrize("names", SHIPPED[1:])
 def test_row_lattices_hold_every_column(lab, names, gamma) -> None:
-    """R e_t 2^(lambda - gamma) is an integer for every row and column; on the finest level no less will do."""
+    """R e_t 2^(lambda - gamma) is an integer everywhere; on the finest level no less will do."""
     chain = shipped(names)
     ledger = lab.ledger(
         chain, Fraction(1, 10**6), input_places=gamma
@@ -257,7 +257,7 @@ def test_a_top_that_no_input_reaches_costs_nothing() -> None:
 
 
 def test_truncated_horizons_share_the_ledger(lab) -> None:
-    """Columns of a shorter horizon are among those of the capacity: the ledger does not ask for the horizon."""
+    """Columns of a shorter horizon are among those of the capacity: a ledger needs no horizon."""
     chain = shipped(SHIPPED[3])
     ledger = lab.ledger(chain, 1)
     for horizon in (1, 8, 9, 10, 80, 82, 200):
