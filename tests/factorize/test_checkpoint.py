@@ -125,7 +125,7 @@ def rewrite(path, **changes):
         {"best_cost": np.float64("nan")},
         {"best_cost": np.float64(1.0), "best_V": np.full((6, 6), np.nan)},
         {"history": np.zeros(3)},
-        {"nu_g": np.array([object()])},
+        {"nu_v": np.array([None])},
     ],
     ids=str,
 )
