@@ -7,7 +7,8 @@ from trilift.lift.stage import FloatArray
 
 __all__ = ["coarse_weights"]
 
-_MOVES = 400
+_MOVES = 1000
+_WORK = 50_000_000  # entries of the tables of one descent: fewer moves for large sizes
 _POWERS = (300.0, 3000.0, 30000.0)  # of power means that stand for the maximum, which has plateaus
 
 
@@ -52,15 +53,15 @@ def _nearest_plane(v: FloatArray, inverse: FloatArray, unit: float) -> FloatArra
 
 def _descend(best: FloatArray, quadratics: _Quadratics, unit: float, *, power: float) -> FloatArray:
     value = _power_mean(quadratics.q(best[None, :]), power)[0]
-    moves = unit * np.concatenate([np.eye(len(best)), -np.eye(len(best))])
-    for _ in range(_MOVES):
-        tried = best + moves
-        allowed = np.all((tried >= 0.0) & (tried <= 1.0), axis=1)
-        values = np.where(allowed, _power_mean(quadratics.q(tried), power), np.inf)
-        k = int(np.argmin(values))
-        if not values[k] < value * (1.0 - 1e-9):
+    for _ in range(min(_MOVES, _WORK // (2 * len(best) ** 2))):
+        values = _power_mean(quadratics.q_of_moves(best, unit), power)
+        # the first half steps up, the second half down; [0, 1] is not left
+        values[np.concatenate([best > 1.0 - unit / 2, best < unit / 2])] = np.inf
+        move = int(np.argmin(values))
+        if not values[move] < value * (1.0 - 1e-9):
             break
-        best, value = tried[k], values[k]
+        best, value = best.copy(), values[move]
+        best[move % len(best)] += unit if move < len(best) else -unit
     return best
 
 
@@ -74,14 +75,32 @@ class _Quadratics:
 
     def __init__(self, inverse: FloatArray) -> None:
         L = np.cumsum(inverse, axis=0)
-        self._inverse = inverse
-        self._L = L
+        self._inverse, self._L = inverse, L
         self._own = (L**2).sum(axis=1)
+        self._by_v = L @ inverse.T  # L g, with g = inverse^T v
+        self._squares = (inverse**2).sum(axis=1)
+        self._last = L @ L[-1]
 
     def q(self, v: FloatArray) -> FloatArray:
         """Return the q_i for every row of v: shape (k, m) in, (k, m) out."""
         g = v @ self._inverse
-        d = self._L[-1] - g
-        gg, dd, along = (g**2).sum(axis=1)[:, None], (d**2).sum(axis=1)[:, None], d @ self._L.T
+        return self._q((g**2).sum(axis=1), g @ self._L.T)
+
+    def q_of_moves(self, v: FloatArray, unit: float) -> FloatArray:
+        """Return the q_i after each move of one entry up or down by ``unit``: shape (m,) in, (2m, m) out."""
+        g = v @ self._inverse
+        slope = 2.0 * unit * (self._inverse @ g)
+        squares = g @ g + unit**2 * self._squares
+        along, change = self._L @ g, unit * self._by_v.T
+        return self._q(
+            np.concatenate([squares + slope, squares - slope]),
+            np.concatenate([along + change, along - change]),
+        )
+
+    def _q(self, gg: FloatArray, along_g: FloatArray) -> FloatArray:
+        """Return the q_i from |g|^2, shape (k,), and L g, shape (k, m)."""
+        gg = gg[:, None]
+        dd = self._last[-1] - 2.0 * along_g[:, -1:] + gg
+        along = self._last - along_g
         w = np.clip((along + gg) / np.maximum(dd + gg, 1e-300), 0.0, 1.0)
         return np.asarray(self._own - 2 * w * along + w**2 * dd + (1 - w) ** 2 * gg)
