@@ -3,7 +3,8 @@
 Both are maxima of sums over levels of convex functions of the three window weights. Going up level by
 level, a lower part of a step is a pair (weights, cost so far); it can be dropped when the pair lies on or
 below the upper hull of others, because what the levels above add is convex in the weights. Few pairs survive,
-so the work does not grow with the horizon. Ties are resolved to a relative 1e-12.
+but for those with three nonzero weights, which may double from level to level: the work grows with the number
+of levels, not with the horizon itself. Ties are resolved to a relative 1e-12.
 """
 
 from __future__ import annotations
