@@ -28,8 +28,8 @@ def best_scales(sensitivities: Any, row_norms_sq: Any) -> FloatArray:
         sensitivities: b, shape (levels,), > 0.
         row_norms_sq: q, shape (levels,); a level with q = 0 is given a share too small to matter.
 
-    >>> best_scales([1.0], [3.0]).tolist()
-    [1.0]
+    >>> best_scales([1.0, 1.0], [1.0, 1.0]).tolist()
+    [2.0, 2.0]
     """
     b = np.asarray(sensitivities, dtype=np.float64)
     q = _floored(np.asarray(row_norms_sq, dtype=np.float64))
