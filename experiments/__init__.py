@@ -1,1 +1,1 @@
-"""trilift."""
+"""Experiments: real data, the tables and figures of the papers, and peers side by side."""

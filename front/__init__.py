@@ -1,1 +1,125 @@
-"""trilift."""
+"""trilift: private running counts by certified matrix factorisations.
+
+>>> import trilift
+>>> counter = trilift.Counter(1.0, horizon=365)
+>>> isinstance(counter.update(1), int)
+True
+
+The names below are loaded when they are first used, so ``import trilift`` itself costs next to nothing. What
+is not here lies in the rooms: ``trilift.lift``, ``trilift.artifacts``, ``trilift.stream``,
+``trilift.counters``, ``trilift.factorize``, ``trilift.verify`` and ``trilift.experiments``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trilift.artifacts import Artifact, Certificate, Provenance, catalogue, find, load, load_stage, save
+    from trilift.counters import Counter
+    from trilift.factorize import SearchResult, estimate_cost, search_direct, search_stage
+    from trilift.lift import (
+        ArtifactFormatError,
+        CertificateError,
+        Chain,
+        ChainCost,
+        Dyadic,
+        HorizonError,
+        MissingExtraError,
+        ParameterError,
+        Plan,
+        ReplayError,
+        Stage,
+        StateError,
+        TriliftError,
+        chain_cost,
+        plan,
+    )
+    from trilift.stream import Noise, make_ledger
+    from trilift.verify import certify, check_certificate, from_search
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Artifact": "artifacts",
+    "ArtifactFormatError": "lift",
+    "Certificate": "artifacts",
+    "CertificateError": "lift",
+    "Chain": "lift",
+    "ChainCost": "lift",
+    "Counter": "counters",
+    "Dyadic": "lift",
+    "HorizonError": "lift",
+    "MissingExtraError": "lift",
+    "Noise": "stream",
+    "ParameterError": "lift",
+    "Plan": "lift",
+    "Provenance": "artifacts",
+    "ReplayError": "lift",
+    "SearchResult": "factorize",
+    "Stage": "lift",
+    "StateError": "lift",
+    "TriliftError": "lift",
+    "catalogue": "artifacts",
+    "certify": "verify",
+    "chain_cost": "lift",
+    "check_certificate": "verify",
+    "estimate_cost": "factorize",
+    "find": "artifacts",
+    "from_search": "verify",
+    "load": "artifacts",
+    "load_stage": "artifacts",
+    "make_ledger": "stream",
+    "plan": "lift",
+    "save": "artifacts",
+    "search_direct": "factorize",
+    "search_stage": "factorize",
+}
+
+__all__ = [
+    "Artifact",
+    "ArtifactFormatError",
+    "Certificate",
+    "CertificateError",
+    "Chain",
+    "ChainCost",
+    "Counter",
+    "Dyadic",
+    "HorizonError",
+    "MissingExtraError",
+    "Noise",
+    "ParameterError",
+    "Plan",
+    "Provenance",
+    "ReplayError",
+    "SearchResult",
+    "Stage",
+    "StateError",
+    "TriliftError",
+    "__version__",
+    "catalogue",
+    "certify",
+    "chain_cost",
+    "check_certificate",
+    "estimate_cost",
+    "find",
+    "from_search",
+    "load",
+    "load_stage",
+    "make_ledger",
+    "plan",
+    "save",
+    "search_direct",
+    "search_stage",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

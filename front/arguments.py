@@ -1,0 +1,86 @@
+"""Reading command-line arguments: exact numbers, artifacts by name or path, output files."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+from trilift.artifacts import catalogue
+from trilift.lift.checks import fail, rational
+from trilift.lift.errors import ParameterError
+from trilift.output import warnings_as_notes
+
+__all__ = ["artifact_path", "new_file", "number", "parse_number"]
+
+# ASCII digits alone: no underscores, thousands separators, full-width digits, nan or inf.
+_NUMBER = re.compile(
+    r"([+-]?)(?:([0-9]{1,400})(?:\.([0-9]{0,400}))?|\.([0-9]{1,400}))(?:[eE]([+-]?[0-9]{1,3}))?"
+)
+_RATIO = re.compile(r"([+-]?[0-9]{1,400})/([0-9]{1,400})")
+
+
+def parse_number(text: str) -> Fraction | None:
+    """Return a decimal number as the exact rational that it is, or None for anything else.
+
+    >>> parse_number("-0.125"), parse_number("1e3"), parse_number("1_000")
+    (Fraction(-1, 8), Fraction(1000, 1), None)
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    sign, whole, places, bare, power = match.groups()
+    fraction = places or bare or ""
+    exponent = int(power or 0) - len(fraction)
+    value = Fraction(int((whole or "") + fraction))
+    value = value * 10**exponent if exponent >= 0 else value / 10**-exponent
+    return -value if sign == "-" else value
+
+
+def number(name: str, text: str, *, above: int | None = None) -> Fraction:
+    """Read an exact number from an option: a decimal, or a ratio such as 1/3.
+
+    >>> number("epsilon", "0.1", above=0)
+    Fraction(1, 10)
+
+    Raises:
+        ParameterError: anything else, or a number that is not ``above``.
+    """
+    ratio = _RATIO.fullmatch(text)
+    if ratio is not None and int(ratio[2]) != 0:
+        value: Fraction | None = Fraction(int(ratio[1]), int(ratio[2]))
+    else:
+        value = parse_number(text)
+    if value is None:
+        raise fail(name, "a finite number" + ("" if above is None else f" > {above}"), text)
+    return rational(name, value, above=above)
+
+
+def artifact_path(name: str) -> Path:
+    """Return the file of an artifact given by its path or by its name in the catalogue.
+
+    Raises:
+        ParameterError: no artifact has that name.
+    """
+    if name.endswith(".npz") or Path(name).exists():
+        return Path(name)
+    with warnings_as_notes():
+        entry = next((entry for entry in catalogue() if entry.name == name), None)
+    if entry is None:
+        raise ParameterError(
+            f"{name}: neither a file nor an artifact of the catalogue (see: trilift artifacts)"
+        )
+    return entry.path
+
+
+def new_file(option: str, path: Path) -> Path:
+    """Check, before any work is done, that a file can be made at ``path`` and is not there yet.
+
+    Raises:
+        ParameterError: the file exists, or its folder does not.
+    """
+    if path.exists():
+        raise ParameterError(f"{option} {path} exists already: choose another name, or remove it first")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{option} {path}: the folder {path.parent} does not exist")
+    return path

@@ -1,0 +1,183 @@
+"""``trilift optimize``: search a stage or a plain factorisation, and write a certified artifact."""
+
+from __future__ import annotations
+
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from trilift.artifacts import Artifact
+    from trilift.factorize import SearchResult
+
+__all__ = ["app", "artifact_of"]
+
+app = typer.Typer(
+    help="Search a factorisation, prove it, and write a certified artifact.", no_args_is_help=True
+)
+
+Size = Annotated[int, typer.Option("--size", "-m", help="Number of steps of a block.")]
+Objective = Annotated[str, typer.Option(help="max or mean: which squared error to make small.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Artifact to write, a new .npz file.")]
+Steps = Annotated[int, typer.Option(help="Steps of every start.")]
+Starts = Annotated[int, typer.Option(help="Random starts, moved together.")]
+Seed = Annotated[int, typer.Option(help="Seed of the starts.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="Where the search saves its state.  [default: OUT with .search in front of .npz]"),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
+
+
+@app.command("stage")
+def stage(
+    *,
+    size: Size,
+    out: Out,
+    objective: Objective = "max",
+    steps: Steps = 4000,
+    starts: Starts = 16,
+    seed: Seed = 0,
+    one_sided: Annotated[
+        bool, typer.Option("--one-sided", help="Keep every input in its own block.")
+    ] = False,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
+    json: Json = False,
+) -> None:
+    """Search a stage: the repeated level of a chain."""
+    options = {"objective": objective, "steps": steps, "starts": starts, "seed": seed, "one_sided": one_sided}
+    _optimize("stage", size=size, out=out, options=options, checkpoint=checkpoint, resume=resume, json=json)
+
+
+@app.command("direct")
+def direct(
+    *,
+    size: Size,
+    out: Out,
+    objective: Objective = "max",
+    steps: Steps = 4000,
+    starts: Starts = 16,
+    seed: Seed = 0,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
+    json: Json = False,
+) -> None:
+    """Search a plain factorisation of the prefix sums of SIZE steps: the top of a chain."""
+    options = {"objective": objective, "steps": steps, "starts": starts, "seed": seed}
+    _optimize("direct", size=size, out=out, options=options, checkpoint=checkpoint, resume=resume, json=json)
+
+
+def _optimize(
+    kind: str,
+    *,
+    size: int,
+    out: Path,
+    options: dict[str, Any],
+    checkpoint: Path | None,
+    resume: bool,
+    json: bool,
+) -> None:
+    from trilift.arguments import new_file
+    from trilift.artifacts import save
+    from trilift.factorize import SearchStatus, search_direct, search_stage
+    from trilift.lift.errors import ParameterError
+    from trilift.output import note
+    from trilift.signals import last_signal
+
+    if out.suffix != ".npz":
+        raise ParameterError(f"--out must end in .npz, got {out}")
+    new_file("--out", out)
+    path = out.with_suffix(".search.npz") if checkpoint is None else checkpoint
+    _say_cost(kind, size, options)
+    search = search_stage if kind == "stage" else search_direct
+    with last_signal() as stopped_by:
+        result = search(size, **options, checkpoint=path, resume=resume)
+        number = stopped_by()
+    if result.status is SearchStatus.INTERRUPTED:
+        note(
+            f"trilift: stopped at step {result.steps} of {options['steps']}; the same command with --resume "
+            f"goes on from {path}"
+        )
+        raise typer.Exit(128 + (signal.SIGINT if number is None else number))
+    if result.dropped:
+        note(f"trilift: {result.summary()}")
+    artifact = artifact_of(result)
+    save(artifact, out)
+    if checkpoint is None:
+        path.unlink(missing_ok=True)
+    _report(artifact, result, out, json)
+
+
+def _say_cost(kind: str, size: int, options: dict[str, Any]) -> None:
+    from trilift.factorize import estimate_cost
+    from trilift.output import note
+
+    steps, starts = options["steps"], options["starts"]
+    cost = estimate_cost(size, steps=steps, starts=starts)
+    note(
+        f"Searching {kind} {options['objective']} {size}: {starts} starts of {steps} steps, about "
+        f"{_duration(cost.seconds)} on one core (to a factor of about 2) after some seconds of compilation, "
+        f"and {cost.memory_bytes / 1e6:.3g} MB beside those of JAX itself."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def artifact_of(result: SearchResult) -> Artifact:
+    """Complete and certify what a search has found.
+
+    Raises:
+        ParameterError: it has found no finite stage.
+        CertificateError: completion to exact numbers loses too much.
+    """
+    from trilift.artifacts import Provenance
+    from trilift.verify import from_search
+
+    settings = result.settings
+    provenance = Provenance(
+        objective=settings.objective,
+        size=settings.size,
+        seed=settings.seed,
+        steps=result.steps,
+        versions=result.versions,
+        date=datetime.now(UTC).date().isoformat(),
+        method=f"Adam search with annealed smoothing ({settings.kind}, {settings.starts} starts)",
+    )
+    return from_search(result, objective=settings.objective, provenance=provenance)
+
+
+def _report(artifact: Artifact, result: SearchResult, out: Path, json: bool) -> None:
+    from trilift.output import note, print_json, print_pairs
+
+    claims = artifact.certificate
+    record = {
+        "name": artifact.name,
+        "path": str(out),
+        "kind": claims.kind,
+        "size": claims.size,
+        "objective": claims.objective,
+        "kappa_max": claims.kappa_max,
+        "kappa_mean": claims.kappa_mean,
+        "interior_kappa_max": claims.interior_kappa_max,
+        "interior_kappa_mean": claims.interior_kappa_mean,
+        "sha256": claims.sha256,
+        "status": result.status.value,
+        "steps": result.steps,
+        "starts": result.settings.starts,
+        "dropped": result.dropped,
+        "seconds": round(result.seconds, 3),
+    }
+    if json:
+        print_json(record)
+        return
+    print_pairs({name: str(value) for name, value in record.items() if value is not None})
+    note(f"Certified. {out} goes straight into trilift certify, inspect, and count --chain.")

@@ -1,0 +1,166 @@
+"""Counting a stream of text: batches that never wait for a line, states saved before values are shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+import numpy as np
+from trilift.counters import Counter
+from trilift.lift.errors import HorizonError, ParameterError, StateError
+from trilift.output import write
+from trilift.reading import Lines, Numbered
+
+__all__ = ["Sink", "count_stream", "exclusive", "value_text"]
+
+_BATCH = 1 << 16
+_INT64_SAFE = 1 << 62
+_FLOAT_SAFE = 1 << 53
+
+
+def value_text(value: int | float | Fraction) -> str:
+    """Return a released value as a decimal number without losing a bit.
+
+    >>> value_text(3), value_text(0.5), value_text(Fraction(-2**60 - 1, 4))
+    ('3', '0.5', '-288230376151711744.25')
+    """
+    if not isinstance(value, Fraction):
+        return repr(value)
+    places = value.denominator.bit_length() - 1  # the denominator is a power of two
+    digits = str(abs(value.numerator) * 5**places).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return f"-{text}" if value < 0 else text
+
+
+class Sink:
+    """Where released values go, and in which form: a context, which opens a file with the first values.
+
+    Args:
+        form: "plain" (a value a line), "csv" (step,released with a header) or "json" (an object a line).
+        path: a file, or None for standard output.
+        append: whether values may be added to a file that exists, under its old header.
+    """
+
+    def __init__(self, form: str, *, path: Path | None, append: bool) -> None:
+        self._form, self._path, self._append = form, path, append
+        self._files = ExitStack()
+        self._file: TextIO | None = None
+        self._header = form == "csv"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._files.close()
+
+    def write(self, first: int, values: list[Any]) -> None:
+        """Write the released values of the steps first, first + 1, ..."""
+        if self._file is None and self._path is not None:
+            mode = "a" if self._append else "x"
+            opened = open(self._path, mode, encoding="utf-8", newline="\n")  # noqa: SIM115, closed by the stack
+            self._file = self._files.enter_context(opened)
+            self._header = self._header and self._file.tell() == 0
+        steps = range(first, first + len(values))
+        texts = zip(steps, map(value_text, values), strict=True)
+        if self._form == "json":
+            rows = [f'{{"step": {step}, "released": {text}}}\n' for step, text in texts]
+        elif self._form == "csv":
+            rows = [f"{step},{text}\n" for step, text in texts]
+        else:
+            rows = [f"{text}\n" for _, text in texts]
+        if self._header:
+            rows.insert(0, "step,released\n")
+            self._header = False
+        write("".join(rows), file=self._file)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a state for this process alone: continued twice, it would release two streams with one noise.
+
+    Raises:
+        StateError: another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    handle = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StateError(f"the state {path} is in use by another process") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def count_stream(
+    counter: Counter, lines: Lines, numbers: Iterator[Numbered], sink: Sink, save: Callable[[], None]
+) -> int:
+    """Count the numbers as they arrive; return how many there were.
+
+    A batch ends where the next line is not here yet. It is counted, saved, and only then written, so that no
+    value is seen that a saved state does not know.
+
+    Raises:
+        ParameterError: a line that is not acceptable; those before it are released, it and the rest are not.
+        HorizonError: a line past the horizon, likewise.
+    """
+    start = counter.step
+    batch: list[int] = []
+
+    def release() -> None:
+        if batch:
+            first = counter.step + 1
+            values = _advance(counter, batch)
+            batch.clear()
+            save()
+            sink.write(first, values)
+
+    try:
+        for number, value in numbers:
+            if counter.step + len(batch) == counter.horizon:
+                raise HorizonError(f"line {number}: past the horizon {counter.horizon}")
+            batch.append(_checked(counter, number, value))
+            if len(batch) == _BATCH or not lines.ready:
+                release()
+    except (ParameterError, HorizonError) as error:
+        release()
+        raise type(error)(f"{error}; {counter.step - start} values were released") from None
+    release()
+    return counter.step - start
+
+
+def _checked(counter: Counter, number: int, value: int | Fraction) -> int:
+    """Return an input in lattice steps."""
+    rule = counter.setup.rule
+    if rule.places == 0 and rule.low <= value <= rule.high and isinstance(value, int):
+        return value
+    try:
+        return rule.one(value)
+    except ParameterError:
+        unit = Fraction(1, 1 << rule.places)
+        bounds = f"[{rule.low * unit}, {rule.high * unit}]"
+        raise ParameterError(
+            f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
+        ) from None
+
+
+def _advance(counter: Counter, steps: list[int]) -> list[Any]:
+    """Count inputs given in lattice steps: as an array where that is exact, else one by one."""
+    rule = counter.setup.rule
+    largest = max(abs(rule.low), abs(rule.high))
+    if rule.places == 0 and largest < _INT64_SAFE:
+        released: list[Any] = counter.extend(np.array(steps, dtype=np.int64)).tolist()
+    elif rule.places and largest < _FLOAT_SAFE:
+        released = counter.extend(np.ldexp(np.array(steps, dtype=np.float64), -rule.places)).tolist()
+    else:
+        released = [counter.update(Fraction(step, 1 << rule.places)) for step in steps]
+    return released

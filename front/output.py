@@ -1,0 +1,127 @@
+"""What the command line prints: data on standard output, everything said to people on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+from trilift.lift.errors import ParameterError
+
+__all__ = [
+    "CLOSED_PIPE",
+    "ClosedPipeError",
+    "json_text",
+    "note",
+    "one_line",
+    "print_json",
+    "print_pairs",
+    "print_table",
+    "warnings_as_notes",
+    "write",
+]
+
+CLOSED_PIPE = 141
+"""Exit code when the reader of standard output has gone away, as that of a process ended by SIGPIPE."""
+
+
+class ClosedPipeError(Exception):
+    """The reader of standard output has gone away: there is nobody left to print for."""
+
+
+def one_line(text: str) -> str:
+    """Put a message on one line."""
+    return " ".join(text.split())
+
+
+def note(text: str) -> None:
+    """Say something to people, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def write(text: str, *, file: TextIO | None = None) -> None:
+    """Write text and flush it.
+
+    Raises:
+        ClosedPipeError: nobody reads standard output any more.
+    """
+    stream = sys.stdout if file is None else file
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        raise ClosedPipeError from None
+
+
+def _silence_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not complain on leaving."""
+    with suppress(OSError, ValueError):  # not a real file descriptor: nothing can be pending there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def json_text(value: Any) -> str:
+    """Return JSON of a value.
+
+    Raises:
+        ParameterError: it holds NaN or an infinity, which JSON cannot say.
+    """
+    try:
+        return json.dumps(value, indent=2, allow_nan=False)
+    except ValueError:
+        raise ParameterError("a figure of the result does not fit a float: choose other parameters") from None
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on standard output."""
+    write(json_text(value) + "\n")
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ("name",)
+) -> None:
+    """Print a table: columns named in ``left`` are flush left, all others flush right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for name in columns:
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=name not in left)
+    for row in rows:
+        table.add_row(*[Text(cell) for cell in row])
+    _render(table)
+
+
+def print_pairs(pairs: Mapping[str, str]) -> None:
+    """Print names and values, one pair a line."""
+    width = max(map(len, pairs), default=0)
+    write("".join(f"{name:<{width}}  {value}\n" for name, value in pairs.items()))
+
+
+def _render(table: Any) -> None:
+    """Write a table as wide as the terminal, or as wide as our tables get where there is none."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 120
+    shown = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    with shown.capture() as captured:
+        shown.print(table)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    write("\n".join(lines) + "\n")
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Turn warnings of the library into one line each on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for message in dict.fromkeys(
+        str(warning.message) for warning in caught if warning.category is UserWarning
+    ):
+        note(f"trilift: {one_line(message)}")
