@@ -168,7 +168,7 @@ def write_container(path: str | os.PathLike[str], members: Mapping[str, Array]) 
                     entry = zipfile.ZipInfo(f"{name}.npy", date_time=_EPOCH)
                     entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
                     entry.external_attr = 0o644 << 16
-                    archive.writestr(entry, _npy(members[name]), compresslevel=9)
+                    archive.writestr(entry, _npy(members[name]), compresslevel=6)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(partial, 0o644)

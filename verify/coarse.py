@@ -8,7 +8,7 @@ from trilift.lift.stage import FloatArray
 __all__ = ["coarse_weights"]
 
 _MOVES = 1000
-_WORK = 50_000_000  # entries of the tables of one descent: fewer moves for large sizes
+_WORK = 20_000_000  # entries of the tables of one descent: fewer moves for large sizes
 _POWERS = (300.0, 3000.0, 30000.0)  # of power means that stand for the maximum, which has plateaus
 
 
