@@ -20,7 +20,10 @@ __all__ = ["choice", "fail", "finite", "flag", "integer", "numeric_array", "rati
 
 def show(value: object) -> str:
     """Render a refused value shortly and on one line, for an error message."""
-    text = repr(value).replace("\n", " ")
+    try:
+        text = repr(value).replace("\n", " ")
+    except ValueError:  # Python writes integers of at most 4300 digits
+        text = f"a {type(value).__name__} of too many digits to show"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
