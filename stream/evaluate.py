@@ -11,7 +11,8 @@ bound of a rounding boundary, and then Python integers decide.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import copy
+from typing import Any, Protocol, Self
 
 import numpy as np
 from trilift.lift.chain import Chain
@@ -105,6 +106,12 @@ class Evaluator:
             for index, (stage, entry) in enumerate(zip(chain.levels, ledger.levels, strict=True))
         ]
         self._source = source
+
+    def drawing_from(self, source: DrawSource) -> Self:
+        """Return an evaluator of the same factors with other draws."""
+        other = copy.copy(self)
+        other._source = source
+        return other
 
     # -- floats ---------------------------------------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from trilift.lift.chain import Chain
@@ -47,9 +49,9 @@ def mechanism_digest(chain: Chain, ledger: Ledger, *, places: int) -> bytes:
 class _KeyedSource:
     """The draws of a mechanism under one derived key."""
 
-    def __init__(self, ledger: Ledger, key: bytes) -> None:
+    def __init__(self, rows: list[LaplaceRows], key: bytes) -> None:
         self._stream = Keystream(key)
-        self._rows = [LaplaceRows(entry.row_scales) for entry in ledger.levels]
+        self._rows = rows
 
     def draws(self, level: int, blocks: IntArray) -> Draws:
         return self._rows[level].sample(self._stream, level, blocks)
@@ -103,8 +105,47 @@ class Noise:
         check_ledger(chain, ledger)
         self.digest = mechanism_digest(chain, ledger, places=self.places)
         derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
-        self._evaluator = Evaluator(chain, ledger, _KeyedSource(ledger, derived))
+        self._rows = [LaplaceRows(entry.row_scales) for entry in ledger.levels]
+        self._evaluator = Evaluator(chain, ledger, _KeyedSource(self._rows, derived))
         self._floats: Chain | None = None
+
+    @classmethod
+    def family(
+        cls,
+        chain: Chain,
+        ledger: Ledger,
+        *,
+        horizon: int,
+        key: bytes,
+        stream_id: bytes,
+        purposes: Sequence[str],
+        places: int | None = None,
+    ) -> list[Self]:
+        """Return independent noises of one mechanism, one a purpose, as the constructor would make them.
+
+        The ledger is checked and the factors are prepared once for all of them.
+
+        Raises:
+            ParameterError, HorizonError: as the constructor; no purpose, or the same one twice.
+        """
+        if not purposes or len(set(purposes)) != len(purposes):
+            raise ParameterError("purposes must be at least one, all different")
+        first = cls(
+            chain,
+            ledger,
+            horizon=horizon,
+            key=key,
+            stream_id=stream_id,
+            purpose=purposes[0],
+            places=places,
+        )
+        members = [first]
+        for purpose in purposes[1:]:
+            derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=first.digest)
+            member = copy.copy(first)
+            member._evaluator = first._evaluator.drawing_from(_KeyedSource(first._rows, derived))
+            members.append(member)
+        return members
 
     def __repr__(self) -> str:
         return f"Noise(sizes={self.chain.sizes}, horizon={self.horizon}, epsilon={self.ledger.epsilon})"
