@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from dataclasses import dataclass
+import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from trilift.counters import state
+from trilift.counters.position import Position, Step, running_sums
 from trilift.counters.released import as_array, as_number, post_process
 from trilift.counters.setup import Setup, make_setup
 from trilift.counters.statement import privacy_statement
 from trilift.counters.tails import half_width
 from trilift.lift.checks import flag, integer, rational
-from trilift.lift.errors import HorizonError, ParameterError, ReplayError, StateError
-from trilift.lift.integers import add, bit_width, shift_left, shrink
+from trilift.lift.errors import ArtifactFormatError, HorizonError, ParameterError, ReplayError, StateError
+from trilift.lift.integers import add, shift_left, shrink
 from trilift.lift.rows import row_entries
-from trilift.stream.keys import new_key, new_stream_id, simulation_key
+from trilift.stream.keys import Secret, new_key, new_stream_id, simulation_key
 from trilift.stream.noise import Noise
 
 __all__ = ["Counter"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
-REMEMBERED = 1024
-"""How many of the latest steps can be repeated with the same input."""
-
 _PAGE = 256
-
-
-@dataclass(frozen=True)
-class _Step:
-    """What is remembered of a released step: its input and its released values, in lattice steps."""
-
-    number: int
-    inputs: tuple[int, ...]
-    released: tuple[int, ...]
 
 
 class Counter:
@@ -121,27 +110,22 @@ class Counter:
     def _start(self, setup: Setup, key: bytes, stream_id: bytes, simulated: bool) -> None:
         self._setup = setup
         self._key, self._stream_id, self._simulated = key, stream_id, simulated
-        self._noises = [
-            Noise(
-                setup.chain,
-                setup.ledger,
-                horizon=setup.horizon,
-                key=key,
-                stream_id=stream_id,
-                purpose=f"counter/{coordinate}",
-                places=setup.output_places,
-            )
-            for coordinate in range(setup.width)
-        ]
-        self._step = 0
-        self._counts: Integers = np.zeros(setup.width, dtype=np.int64)
-        self._peaks: Integers = np.zeros(setup.width, dtype=np.int64)
-        self._recent: deque[_Step] = deque(maxlen=REMEMBERED)
+        self._noises = Noise.family(
+            setup.chain,
+            setup.ledger,
+            horizon=setup.horizon,
+            key=key,
+            stream_id=stream_id,
+            purposes=[f"counter/{coordinate}" for coordinate in range(setup.width)],
+            places=setup.output_places,
+        )
+        self._lock = threading.Lock()
+        self._now = Position.start(setup.width)
         self._page: tuple[int, Integers] = (0, np.zeros((0, setup.width), dtype=np.int64))
 
     def __repr__(self) -> str:
         mark = ", SIMULATION" if self._simulated else ""
-        return f"Counter(epsilon={self.epsilon}, horizon={self.horizon}, step={self._step}{mark})"
+        return f"Counter(epsilon={self.epsilon}, horizon={self.horizon}, step={self.step}{mark})"
 
     def __reduce__(self) -> Any:
         raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
@@ -166,7 +150,7 @@ class Counter:
     @property
     def step(self) -> int:
         """Number of steps so far."""
-        return self._step
+        return self._now.step
 
     @property
     def setup(self) -> Setup:
@@ -200,20 +184,23 @@ class Counter:
         In every case the state is unchanged.
         """
         inputs = self._one(x)
-        wanted = self._step + 1 if step is None else integer("step", step, minimum=1)
-        if wanted <= self._step:
-            return self._shown(self._replayed(wanted, tuple(inputs.tolist())))
-        if wanted > self.horizon:
-            raise HorizonError(f"step {wanted} is past the horizon {self.horizon}; nothing was changed")
-        if wanted > self._step + 1:
-            raise StateError(f"step {wanted} is out of order: the next step is {self._step + 1}")
-        return self._shown(self._advance(inputs[None, :])[-1])
+        named = None if step is None else integer("step", step, minimum=1)
+        with self._lock:
+            wanted = self.step + 1 if named is None else named
+            if wanted <= self.step:
+                return self._shown(self._now.replayed(wanted, tuple(inputs.tolist())))
+            if wanted > self.horizon:
+                raise HorizonError(f"step {wanted} is past the horizon {self.horizon}; nothing was changed")
+            if wanted > self.step + 1:
+                raise StateError(f"step {wanted} is out of order: the next step is {self.step + 1}")
+            return self._shown(self._advance(inputs[None, :])[-1])
 
     def extend(self, values: Any) -> Integers:
         """Take many inputs and return the released sum after each of them.
 
         Args:
-            values: shape (k,), or (k, dimension) for vectors; k = 0 is allowed.
+            values: shape (k,), or (k, dimension) for vectors; k = 0 is allowed. Arrays, columns of
+                dataframes, and sequences and generators of what :meth:`update` takes.
 
         Returns:
             Array of the same shape: the same values that k calls of :meth:`update` would give.
@@ -223,8 +210,9 @@ class Counter:
             HorizonError: more inputs than steps are left. In both cases the state is unchanged.
         """
         inputs = self._many(values)
-        self._check_room(len(inputs))
-        released = self._advance(inputs)
+        with self._lock:
+            self._check_room(len(inputs))
+            released = self._advance(inputs)
         shown = as_array(released, self._setup.output_places)
         return shown if self._setup.dimension is not None else shown[:, 0]
 
@@ -238,10 +226,9 @@ class Counter:
         count = integer("steps", steps, minimum=0)
         if not self._setup.rule.low <= 0 <= self._setup.rule.high:
             raise ParameterError("skip counts zeros, and 0 is not within the bounds")
-        self._check_room(count)
-        self._step += count
-        if count:
-            self._recent.clear()  # what came before is no longer the latest
+        with self._lock:
+            self._check_room(count)
+            self._now = self._now.skipped(count)
 
     # -- accuracy -------------------------------------------------------------------------------
 
@@ -269,6 +256,8 @@ class Counter:
             raise ParameterError(f"confidence must be a number between 0 and 1, got {confidence!r}")
         steps = self.horizon if flag("simultaneous", simultaneous) else 1
         failure = float((1 - level) / (steps * self._setup.width if simultaneous else 1))
+        if failure < sys.float_info.min:
+            raise ParameterError("confidence is closer to 1 than floats can tell")
         coefficients = self._coefficients(self._position(t))
         return half_width(coefficients, failure) + math.ldexp(0.5, -self._setup.output_places)
 
@@ -306,8 +295,13 @@ class Counter:
         """Write the state to a file readable by the owner only; the write is atomic.
 
         The file holds the key and the true counts: it is as secret as the data. A copy of it must not be
-        continued twice with different data: that would release two streams with the same noise.
+        continued twice with different data: that would release two streams with the same noise. A link is
+        followed: the file that it points to is replaced.
+
+        Raises:
+            OSError: the file cannot be written; what was there before is unchanged.
         """
+        now = self._now  # one immutable value: a handler of signals may save at any moment
         state.write(
             Path(path),
             state.Snapshot(
@@ -316,10 +310,10 @@ class Counter:
                 key=bytes(self._key),
                 stream_id=self._stream_id,
                 simulated=self._simulated,
-                step=self._step,
-                counts=tuple(self._counts.tolist()),
-                peaks=tuple(self._peaks.tolist()),
-                recent=tuple((s.number, s.inputs, s.released) for s in self._recent),
+                step=now.step,
+                counts=tuple(now.counts.tolist()),
+                peaks=tuple(now.peaks.tolist()),
+                recent=tuple((s.number, s.inputs, s.released) for s in now.recent),
             ),
         )
 
@@ -333,20 +327,29 @@ class Counter:
 
         Raises:
             ArtifactFormatError: the file cannot be read, or is not a state.
+            ParameterError: ``chain`` is missing, not needed, or not acceptable.
             ReplayError: the mechanism (artifacts, sampler, epsilon, ...) is not the one that was saved:
                 continuing would draw fresh noise for released steps.
         """
         snapshot = state.read(Path(path))
-        setup = make_setup(**state.setup_arguments(snapshot, chain))
+        arguments = state.setup_arguments(snapshot, chain)
+        try:
+            setup = make_setup(**arguments)
+        except (ParameterError, HorizonError) as error:
+            if chain is not None:
+                raise
+            raise ArtifactFormatError(f"{path}: parameters that make no counter: {error}") from None
         counter = cls.__new__(cls)
-        counter._start(setup, snapshot.key, snapshot.stream_id, snapshot.simulated)
+        counter._start(setup, Secret(snapshot.key), snapshot.stream_id, snapshot.simulated)
         if snapshot.digests != (counter._noises[0].digest.hex(),):
             raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
         state.check_fit(snapshot, setup.width, setup.horizon, str(path))
-        counter._step = snapshot.step
-        counter._counts = shrink(np.array(snapshot.counts, dtype=object))
-        counter._peaks = shrink(np.array(snapshot.peaks, dtype=object))
-        counter._recent.extend(_Step(*entry) for entry in snapshot.recent)
+        counter._now = Position(
+            snapshot.step,
+            shrink(np.array(snapshot.counts, dtype=object)),
+            shrink(np.array(snapshot.peaks, dtype=object)),
+            tuple(Step(*entry) for entry in snapshot.recent),
+        )
         return counter
 
     # -- inside ---------------------------------------------------------------------------------
@@ -359,8 +362,11 @@ class Counter:
 
     def _many(self, values: Any) -> Integers:
         if self._setup.dimension is None:
-            return self._setup.rule.many(_sized(values), ndim=1)[:, None]
-        return self._checked_vectors(self._setup.rule.many(values, ndim=2))
+            return self._setup.rule.many(values, ndim=1)[:, None]
+        inputs = self._setup.rule.many(values, ndim=2)
+        if inputs.shape == (0, 0):
+            inputs = inputs.reshape(0, self._setup.width)
+        return self._checked_vectors(inputs)
 
     def _checked_vectors(self, inputs: Integers) -> Integers:
         if inputs.shape[1] != self._setup.width:
@@ -373,23 +379,10 @@ class Counter:
         return inputs
 
     def _check_room(self, count: int) -> None:
-        if self._step + count > self.horizon:
+        if self.step + count > self.horizon:
             raise HorizonError(
-                f"step {self._step + count} is past the horizon {self.horizon}; nothing was changed"
+                f"step {self.step + count} is past the horizon {self.horizon}; nothing was changed"
             )
-
-    def _replayed(self, number: int, inputs: tuple[int, ...]) -> Integers:
-        offset = number - (self._recent[0].number if self._recent else self._step + 1)
-        if offset < 0:
-            raise ReplayError(
-                f"step {number} was released and is no longer remembered; it cannot be repeated"
-            )
-        known = self._recent[offset]
-        if known.inputs != inputs:
-            raise ReplayError(
-                f"step {number} was released with another input; corrected data need a new counter"
-            )
-        return shrink(np.array(known.released, dtype=object))
 
     def _shown(self, released: Integers) -> Any:
         places = self._setup.output_places
@@ -399,51 +392,30 @@ class Counter:
 
     def _advance(self, inputs: Integers) -> Integers:
         """Add checked inputs of shape (k, d), move the state, return the released numerators (k, d)."""
-        k = len(inputs)
+        k, now = len(inputs), self._now
         if k == 0:
             return inputs
-        sums = _running(self._counts, inputs)
+        sums = running_sums(now.counts, inputs)
         places = self._setup.output_places - self._setup.rule.places
         released = add(shift_left(sums, places), self._noise(k))
-        released = post_process(released, self._setup.postprocess, self._peaks)
-        for offset in range(max(k - REMEMBERED, 0), k):
-            step = _Step(
-                self._step + offset + 1, tuple(inputs[offset].tolist()), tuple(released[offset].tolist())
-            )
-            self._recent.append(step)
-        self._step += k
-        self._counts = sums[-1]
-        self._peaks = (
-            np.maximum(self._peaks, released[-1]) if self._setup.postprocess == "monotone" else self._peaks
-        )
+        released = post_process(released, self._setup.postprocess, now.peaks)
+        peaks = released[-1] if self._setup.postprocess == "monotone" else now.peaks
+        self._now = now.advanced(inputs, counts=sums[-1], peaks=peaks, released=released)
         return released
 
     def _noise(self, k: int) -> Integers:
         """Return the noise of the next k steps, shape (k, d); single steps come from a page kept at hand."""
         start, page = self._page
-        if k == 1 and not start <= self._step < start + len(page):
-            start = self._step - self._step % _PAGE
+        if k == 1 and not start <= self.step < start + len(page):
+            start = self.step - self.step % _PAGE
             page = self._stacked(start, min(start + _PAGE, self.horizon))
             self._page = (start, page)
-        if start <= self._step and self._step + k <= start + len(page):
-            return page[self._step - start : self._step - start + k]
-        return self._stacked(self._step, self._step + k)
+        if start <= self.step and self.step + k <= start + len(page):
+            return page[self.step - start : self.step - start + k]
+        return self._stacked(self.step, self.step + k)
 
     def _stacked(self, start: int, stop: int) -> Integers:
         columns = [noise.range(start, stop) for noise in self._noises]
         if any(column.dtype == object for column in columns):
             columns = [column.astype(object) for column in columns]
         return np.stack(columns, axis=1)
-
-
-def _running(counts: Integers, inputs: Integers) -> Integers:
-    """Return counts + cumulative sums along axis 0, exactly."""
-    bits = max(bit_width(counts), bit_width(inputs) + len(inputs).bit_length()) + 1
-    if bits > 63 or inputs.dtype == object:
-        counts, inputs = counts.astype(object), inputs.astype(object)
-    return shrink(counts + np.cumsum(inputs, axis=0))
-
-
-def _sized(values: Any) -> Any:
-    """Turn iterables without a length (generators) into lists; arrays and sequences stay."""
-    return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,24 +11,27 @@ from typing import Any
 import numpy as np
 from trilift.lift.checks import fail, flag, numeric_array, rational, show
 from trilift.lift.errors import ParameterError
-from trilift.lift.integers import shrink
+from trilift.lift.integers import shift_left, shrink
+from trilift.stream.ledger import MAX_PLACES
 
 __all__ = ["InputRule", "lattice_places"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
-_MAX_PLACES = 1000
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+_BOUND_BITS = 512  # with the places below 2^1000: floats can be compared with the bounds
 
 
 def lattice_places(name: str, resolution: Any) -> int:
     """Return gamma for a resolution of 2^-gamma.
 
     Raises:
-        ParameterError: not 1, 1/2, 1/4, ... (or finer than 2^-1000).
+        ParameterError: not 1, 1/2, 1/4, ... (or finer than 2^-256).
     """
     step = rational(name, resolution, above=0)
     places = step.denominator.bit_length() - 1
-    if step.numerator != 1 or step.denominator != 1 << places or places > _MAX_PLACES:
+    if step.numerator != 1 or step.denominator != 1 << places or places > MAX_PLACES:
         raise fail(name, "1, 1/2, 1/4 or another negative power of two", resolution)
     return places
 
@@ -61,6 +66,8 @@ class InputRule:
         if low.denominator != 1 or high.denominator != 1:
             step = "integers" if places == 0 else f"multiples of the resolution 2^-{places}"
             raise fail("bounds", step, tuple(bounds))
+        if max(abs(low), abs(high)) >= 1 << (_BOUND_BITS + places):
+            raise ParameterError(f"bounds must be smaller than 2^{_BOUND_BITS} in size")
         if high <= low:
             raise fail("bounds", "a pair with low < high", tuple(bounds))
         return cls(int(low), int(high), places, flag("clip", clip))
@@ -92,42 +99,96 @@ class InputRule:
         return int((exact + Fraction(1, 2)) // 1)
 
     def many(self, values: Any, *, ndim: int = 1) -> Integers:
-        """Return an array of inputs in lattice steps: int64, or Python integers where needed.
+        """Return an array of inputs in lattice steps: int64, or Python integers where they do not fit.
+
+        Args:
+            values: array (or what numpy makes one of, such as a column of a dataframe), or for ndim = 1 any
+                iterable of numbers, for ndim = 2 of vectors.
+            ndim: number of dimensions, 1 or 2.
 
         Raises:
             ParameterError: as :meth:`one`, naming the first bad index; nothing else is said of the data.
         """
-        array = numeric_array("inputs", values, ndim=ndim)
-        if array.dtype.kind in "iu" and self.places == 0:
-            return self._integers(array)
-        if array.dtype.kind in "iu":
-            return self._bounded(shrink(array.astype(object) << self.places), array)
-        scaled = np.ldexp(array.astype(np.float64), self.places)
-        if self.clip:
-            scaled = np.clip(scaled, float(self.low), float(self.high))
-        if self.places == 0 and np.any(scaled != np.floor(scaled)):
-            where = tuple(np.argwhere(scaled != np.floor(scaled))[0])
-            raise self._refused("an integer (or pass resolution=)", array, where)
-        return self._bounded(_round_floats(scaled), array, scaled)
+        if not isinstance(values, (list, tuple, Iterator)):
+            return self._array(numeric_array("inputs", values, ndim=ndim))
+        items = list(values)
+        if ndim == 1:
+            return self._items(items)
+        rows = [self._row(index, item) for index, item in enumerate(items)]
+        if len({len(row) for row in rows}) > 1:
+            raise ParameterError("inputs must be vectors of one length")
+        if any(row.dtype == object for row in rows):
+            rows = [row.astype(object) for row in rows]
+        return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.int64)
 
-    def _integers(self, array: Integers) -> Integers:
-        """Integer arrays on the integer lattice: compare without any conversion."""
-        if self.clip:
-            array = np.clip(array.astype(object) if array.dtype == np.uint64 else array, self.low, self.high)
-            return shrink(np.asarray(array))
-        return self._bounded(array, array)
+    def _row(self, index: int, item: Any) -> Integers:
+        try:
+            return self.many(item, ndim=1)
+        except ParameterError as error:
+            raise ParameterError(f"{error} of row {index}") from None
 
-    def _bounded(self, steps: Integers, array: Integers, before: Integers | None = None) -> Integers:
-        compared = steps if before is None else before
-        if self.clip:
-            steps = np.clip(steps, self.low, self.high)
+    def _items(self, items: list[Any]) -> Integers:
+        """Numbers one by one, as numpy would not keep them apart: it turns True into 1, 2^64 into a float."""
+        kinds = set(map(type, items))
+        if kinds <= {int}:
+            try:
+                return self._array(np.array(items, dtype=np.int64))
+            except OverflowError:
+                pass
+        elif kinds == {float}:
+            return self._array(numeric_array("inputs", items))
+        return self._one_by_one(items)
+
+    def _one_by_one(self, items: list[Any]) -> Integers:
+        steps = np.empty(len(items), dtype=object)
+        for index, item in enumerate(items):
+            try:
+                steps[index] = self.one(item)
+            except ParameterError as error:
+                raise ParameterError(f"{error} at index {index}") from None
+        return shrink(steps)
+
+    def _array(self, array: Integers) -> Integers:
+        if array.dtype.kind == "f":
+            return self._floats(array)
+        if array.dtype == np.uint64 and array.size and int(array.max()) >= 1 << 63:
+            wide = array.astype(object)
         else:
-            outside = (compared < self.low) | (compared > self.high)
-            if outside.any():
-                raise self._refused(self._bounds_text(), array, tuple(np.argwhere(outside)[0]))
-        if steps.dtype == np.uint64:
-            return shrink(steps.astype(object))
-        return steps if steps.dtype == object else np.asarray(steps, dtype=np.int64)
+            wide = array.astype(np.int64)
+        steps = shift_left(wide, self.places)
+        below, above = steps < self.low, steps > self.high
+        return self._limited(steps, array, below, above)
+
+    def _floats(self, array: Integers) -> Integers:
+        """Floats: compared, rounded and clipped without losing a bit."""
+        with np.errstate(over="ignore"):
+            exact = array.astype(np.float64)
+        if np.any(exact != array):  # long doubles
+            items = self._one_by_one(array.ravel().tolist() if array.itemsize <= 8 else list(array.ravel()))
+            return items.reshape(array.shape)
+        with np.errstate(over="ignore"):  # infinite only if far outside the bounds
+            scaled = np.ldexp(exact, self.places)
+        below, above = scaled < _float_at_least(self.low), scaled > -_float_at_least(-self.high)
+        inside = np.where(below | above, 0.0, scaled)
+        broken = (inside != np.floor(inside)) if self.places == 0 else np.zeros_like(below)
+        return self._limited(_round_floats(inside), array, below, above, broken)
+
+    def _limited(
+        self, steps: Integers, array: Integers, below: Flags, above: Flags, broken: Any = 0
+    ) -> Integers:
+        """Refuse what is broken or lies outside the bounds, or move the latter to the bounds."""
+        outside = below | above
+        bad = broken if self.clip else outside | broken
+        if np.any(bad):
+            where = tuple(np.argwhere(bad)[0])
+            wanted = self._bounds_text() if outside[where] else "an integer (or pass resolution=)"
+            raise self._refused(wanted, array, where)
+        if not outside.any():
+            return steps
+        fits = self.low >= -(1 << 63) and self.high < 1 << 63
+        moved = steps.copy() if fits else steps.astype(object)
+        moved[below], moved[above] = self.low, self.high
+        return shrink(moved)
 
     @staticmethod
     def _refused(wanted: str, array: Integers, where: tuple[Any, ...]) -> ParameterError:
@@ -135,13 +196,18 @@ class InputRule:
         return ParameterError(f"inputs must be {wanted}, got {show(array[where].item())} at index {index}")
 
 
+def _float_at_least(bound: int) -> float:
+    """Return the least float >= bound."""
+    nearest = float(bound)
+    return nearest if int(nearest) >= bound else math.nextafter(nearest, math.inf)
+
+
 def _round_floats(scaled: np.ndarray[Any, np.dtype[np.float64]]) -> Integers:
     """Return floor(x + 1/2) of floats exactly: x - floor(x) is exact, x + 1/2 would not always be."""
     floors = np.floor(scaled)
     whole = floors + (scaled - floors >= 0.5)
     if whole.size == 0 or float(np.abs(whole).max()) < 2.0**62:
-        small: Integers = whole.astype(np.int64)
-        return small
+        return whole.astype(np.int64)
     out = np.empty(whole.shape, dtype=object)
     out[...] = np.vectorize(int, otypes=[object])(whole)
     return out

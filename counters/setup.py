@@ -19,6 +19,9 @@ __all__ = ["POSTPROCESSING", "Setup", "make_setup"]
 
 POSTPROCESSING = ("nonnegative", "monotone")
 
+_EPSILON_BITS = 2048
+_MAX_DIMENSION = 1 << 20
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -97,6 +100,8 @@ def make_setup(
 ) -> Setup:
     """Check the arguments of a counter and build its mechanism: see :class:`trilift.counters.Counter`."""
     asked = rational("epsilon", epsilon, above=0)
+    if max(asked.numerator.bit_length(), asked.denominator.bit_length()) > _EPSILON_BITS:
+        raise ParameterError(f"epsilon must be a fraction of numbers of at most {_EPSILON_BITS} bits")
     n = integer("horizon", horizon, minimum=1)
     choice("objective", objective, OBJECTIVES)
     rule = InputRule.make(bounds=bounds, resolution=resolution, clip=clip)
@@ -105,7 +110,7 @@ def make_setup(
     )
     if places < rule.places:
         raise ParameterError("output_resolution must not be coarser than resolution")
-    d = None if dimension is None else integer("dimension", dimension, minimum=1)
+    d = None if dimension is None else integer("dimension", dimension, minimum=1, maximum=_MAX_DIMENSION)
     radius = _norm_bound(norm_bound, d, rule)
     contributions = integer("max_contributions", max_contributions, minimum=1, maximum=n)
     if postprocess is not None:

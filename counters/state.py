@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +19,8 @@ __all__ = ["Snapshot", "check_fit", "read", "setup_arguments", "setup_record", "
 
 FORMAT = "trilift counter state"
 VERSION = 1
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 512 << 20
+_EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
 
 
 @dataclass(frozen=True)
@@ -73,16 +76,22 @@ def setup_arguments(snapshot: Snapshot, chain: Any) -> dict[str, Any]:
         record["chain"] = chain
     try:
         for name in ("epsilon", "resolution", "output_resolution"):
-            record[name] = Fraction(record[name])
-        record["bounds"] = tuple(Fraction(bound) for bound in record["bounds"])
+            record[name] = _exact(record[name])
+        record["bounds"] = tuple(_exact(bound) for bound in record["bounds"])
         if record["norm_bound"] is not None:
-            record["norm_bound"] = Fraction(record["norm_bound"])
+            record["norm_bound"] = _exact(record["norm_bound"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise ArtifactFormatError("the state's parameters are damaged") from None
     expected = set(setup_fields())
     if set(record) != expected:
         raise ArtifactFormatError("the state's parameters are not those of this version")
     return record
+
+
+def _exact(text: Any) -> Fraction:
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
 
 
 def setup_fields() -> tuple[str, ...]:
@@ -103,8 +112,15 @@ def setup_fields() -> tuple[str, ...]:
     )
 
 
+def _checksum(record: dict[str, Any]) -> str:
+    """Return SHA-256 of everything else in the record: edits and flipped bits show, forgeries do not."""
+    rest = {name: value for name, value in record.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def write(path: Path, snapshot: Snapshot) -> None:
     """Write atomically: a private temporary file in the same folder, flushed, then renamed."""
+    path = Path(os.path.realpath(path))  # the end of a link, or it would keep an old state
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -118,7 +134,8 @@ def write(path: Path, snapshot: Snapshot) -> None:
         "peaks": list(snapshot.peaks),
         "recent": [[number, list(x), list(y)] for number, x, y in snapshot.recent],
     }
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)  # mode 0600
+    record["checksum"] = _checksum(record)
+    handle, temporary = tempfile.mkstemp(prefix=path.name[:64], suffix=".tmp", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:
             json.dump(record, stream)
@@ -154,6 +171,8 @@ def read(path: Path) -> Snapshot:
     if record.get("version") != VERSION:
         raise ArtifactFormatError(f"{path}: version {record.get('version')!r}, this library reads {VERSION}")
     try:
+        if record["checksum"] != _checksum(record):
+            raise ValueError
         return _snapshot(record)
     except (KeyError, TypeError, ValueError):
         raise ArtifactFormatError(f"{path}: damaged counter state") from None
@@ -202,5 +221,10 @@ def check_fit(snapshot: Snapshot, width: int, horizon: int, name: str) -> None:
     latest = list(range(snapshot.step - len(numbers) + 1, snapshot.step + 1))
     lengths = {len(snapshot.counts), len(snapshot.peaks)}
     lengths |= {len(values) for _, x, y in snapshot.recent for values in (x, y)}
-    if lengths != {width} or not 0 <= snapshot.step <= horizon or numbers != latest or latest[:1] == [0]:
+    if (
+        lengths != {width}
+        or not 0 <= snapshot.step <= horizon
+        or numbers != latest
+        or min(latest, default=1) < 1
+    ):
         raise ArtifactFormatError(f"{name}: the state contradicts its own parameters")
