@@ -18,7 +18,7 @@ from trilift.lift.errors import ArtifactFormatError, ParameterError
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "trilift-search-1"
-_ARRAYS = ("V", "g", "mu_V", "mu_g", "nu_V", "nu_g")
+_ARRAYS = ("V", "v", "mu_V", "mu_v", "nu_V", "nu_v")
 
 
 def save_checkpoint(path: Path, settings: Settings, state: State) -> None:
@@ -34,7 +34,7 @@ def save_checkpoint(path: Path, settings: Settings, state: State) -> None:
                 meta=np.array(meta),
                 settings=np.array(settings.as_json()),
                 best_V=state.best_V,
-                best_g=state.best_g,
+                best_v=state.best_v,
                 best_cost=np.float64(state.best_cost),
                 history=history,
                 **state.arrays,
@@ -74,7 +74,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _shapes(settings: Settings) -> dict[str, tuple[int, ...]]:
     s, m = settings.starts, settings.size
-    shapes: dict[str, tuple[int, ...]] = {"best_V": (m, m), "best_g": (m,), "best_cost": ()}
+    shapes: dict[str, tuple[int, ...]] = {"best_V": (m, m), "best_v": (m,), "best_cost": ()}
     return shapes | {name: (s, m, m) if name.endswith("V") else (s, m) for name in _ARRAYS}
 
 
@@ -101,8 +101,8 @@ def load_checkpoint(path: Path, settings: Settings) -> State:
     best = float(data["best_cost"])
     sound = shapes == _shapes(settings) and doubles and best > 0
     if np.isfinite(best):
-        sound = sound and bool(np.isfinite(data["best_V"]).all() and np.isfinite(data["best_g"]).all())
+        sound = sound and bool(np.isfinite(data["best_V"]).all() and np.isfinite(data["best_v"]).all())
     if not (known and sound):
         raise ArtifactFormatError(f"checkpoint {path} is damaged")
     arrays = {name: data[name] for name in _ARRAYS}
-    return State(step, arrays, data["best_V"], data["best_g"], best, history, seconds)
+    return State(step, arrays, data["best_V"], data["best_v"], best, history, seconds)

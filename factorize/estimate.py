@@ -10,7 +10,7 @@ __all__ = ["CostEstimate", "estimate_cost", "step_seconds"]
 
 # Fitted on one core of a current server processor: seconds per start and step are
 # overhead + c2 m^2 + c3 m^3 (LAPACK inverse and two products). Good to a factor of about 2 there.
-_OVERHEAD, _PER_ENTRY, _PER_CUBE = 1.2e-5, 1.3e-8, 6e-10
+_OVERHEAD, _PER_ENTRY, _PER_CUBE = 4e-6, 1.5e-8, 2e-10
 _LIVE_MATRICES = 16  # parameters, two moments, their updates, and the gradient's intermediates
 
 

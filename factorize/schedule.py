@@ -1,4 +1,4 @@
-"""How the learning rate, the smoothing, the power mean and the penalty move during a search."""
+"""How the learning rate, the smoothing and the power mean move during a search."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ class Schedule:
         rate: first learning rate of Adam; it falls along a cosine to zero.
         smoothing: (first, last) mu, in units of 1/size.
         exponent: (first, last) p of the power mean of the squared row norms; (1, 1) is the mean.
-        penalty: (first, last) weight of leaving 0 <= v <= 1.
-        settled: fraction of the steps after which smoothing, exponent and penalty keep their last value.
+        settled: fraction of the steps after which both keep their last value.
     """
 
     rate: float
     smoothing: tuple[float, float]
     exponent: tuple[float, float]
-    penalty: tuple[float, float]
     settled: float
 
     def annealed(self, step: jax.Array, *, steps: int, size: int) -> Annealed:
@@ -41,17 +39,15 @@ class Schedule:
         return Annealed(
             smoothing=between(self.smoothing) / size,
             exponent=between(self.exponent),
-            penalty=between(self.penalty),
         )
 
 
 def cold(*, largest: bool) -> Schedule:
     """The schedule from random starts: strong smoothing first."""
     return Schedule(
-        rate=0.02,
+        rate=0.01,
         smoothing=(3.0, 3e-5),
-        exponent=(2.0, 500.0) if largest else (1.0, 1.0),
-        penalty=(1.0, 1e4),
+        exponent=(2.0, 5e4) if largest else (1.0, 1.0),
         settled=0.9,
     )
 
@@ -61,7 +57,6 @@ def warm(*, largest: bool) -> Schedule:
     return Schedule(
         rate=0.005,
         smoothing=(0.1, 3e-5),
-        exponent=(8.0, 1000.0) if largest else (1.0, 1.0),
-        penalty=(30.0, 1e4),
+        exponent=(8.0, 5e4) if largest else (1.0, 1.0),
         settled=0.9,
     )

@@ -35,7 +35,7 @@ Arrays = dict[str, jax.Array]
 
 def _pack(state: Any, arrays: Arrays, step: jax.Array) -> Any:
     """Put the stored moments and the step number into the optimiser's own state."""
-    names = {"mu": {n: arrays[f"mu_{n}"] for n in "Vg"}, "nu": {n: arrays[f"nu_{n}"] for n in "Vg"}}
+    names = {"mu": {n: arrays[f"mu_{n}"] for n in "Vv"}, "nu": {n: arrays[f"nu_{n}"] for n in "Vv"}}
     count = step.astype(jnp.int32)
     adam, schedule = state
     return adam._replace(count=count, **names), schedule._replace(count=count)
@@ -58,19 +58,20 @@ def _chunk(
 
     def body(step: jax.Array, carry: Any) -> Any:
         point, moments = carry
-        annealed = schedule.annealed(step, steps=steps, size=point["g"].shape[1])
-        _, (by_V, by_g) = gradient(point["V"], point["g"], annealed)
-        updates, moments = optimiser.update({"V": by_V, "g": by_g}, moments, point)
-        return optax.apply_updates(point, updates), moments
+        annealed = schedule.annealed(step, steps=steps, size=point["v"].shape[1])
+        _, (by_V, by_v) = gradient(point["V"], point["v"], annealed)
+        updates, moments = optimiser.update({"V": by_V, "v": by_v}, moments, point)
+        point = optax.apply_updates(point, updates)
+        return {"V": point["V"], "v": jnp.clip(point["v"], 0.0, 1.0)}, moments
 
-    point = {name: arrays[name] for name in "Vg"}
+    point = {name: arrays[name] for name in "Vv"}
     moments = _pack(optimiser.init(point), arrays, first)
     point, moments = jax.lax.fori_loop(first, end, body, (point, moments))
     adam = moments[0]
     done = dict(point)
-    for name in "Vg":
+    for name in "Vv":
         done |= {f"mu_{name}": adam.mu[name], f"nu_{name}": adam.nu[name]}
-    return done, jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["g"])
+    return done, jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["v"])
 
 
 def _advance(state: State, settings: Settings, *, end: int) -> None:
@@ -102,7 +103,7 @@ def _keep_best(state: State, costs: np.ndarray[Any, Any]) -> None:
     if costs[winner] < state.best_cost:
         state.best_cost = float(costs[winner])
         state.best_V = state.arrays["V"][winner].copy()
-        state.best_g = state.arrays["g"][winner].copy()
+        state.best_v = state.arrays["v"][winner].copy()
 
 
 def _chunk_length(settings: Settings) -> int:
@@ -168,7 +169,7 @@ def _search(
     status = _run(settings, state, path, progress)
     stage = None
     if np.isfinite(state.best_cost):
-        stage = stage_from(state.best_V, state.best_g, kind=settings.kind)
+        stage = stage_from(state.best_V, state.best_v, kind=settings.kind)
     return SearchResult(
         status=status,
         stage=stage,

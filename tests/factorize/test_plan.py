@@ -19,9 +19,8 @@ def test_schedules_start_and_end_where_they_say(make, largest):
     assert float(first.smoothing) == pytest.approx(schedule.smoothing[0] / 10)
     assert float(last.smoothing) == pytest.approx(schedule.smoothing[1] / 10)
     assert (float(first.exponent), float(last.exponent)) == pytest.approx(schedule.exponent)
-    assert (float(first.penalty), float(last.penalty)) == pytest.approx(schedule.penalty)
-    geometric = (schedule.penalty[0] * schedule.penalty[1]) ** 0.5
-    assert float(middle.penalty) == pytest.approx(geometric)
+    geometric = (schedule.smoothing[0] * schedule.smoothing[1]) ** 0.5
+    assert float(middle.smoothing) == pytest.approx(geometric / 10)
     if not largest:
         assert schedule.exponent == (1.0, 1.0)
 

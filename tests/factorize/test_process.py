@@ -1,6 +1,6 @@
 """Searches in processes of their own: killed and resumed, in a pipe, on a bare image."""
 
-import os
+import io
 import signal
 import subprocess
 import sys
@@ -92,26 +92,21 @@ def test_a_bare_image_can_search():
     assert (done.returncode, done.stdout, done.stderr) == (0, "finished False\n", "")
 
 
-def test_a_terminal_gets_a_bar_on_standard_error_only():
-    if not hasattr(os, "openpty"):
-        return
-    leader, follower = os.openpty()
-    code = """
-    from trilift.factorize import search_stage
-    search_stage(4, objective="mean", steps=400, starts=2)
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            stdout=subprocess.PIPE,
-            stderr=follower,
-            env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
-            timeout=120,
-            check=True,
-        )
-        os.close(follower)
-        shown = os.read(leader, 10**6).decode()
-    finally:
-        os.close(leader)
-    assert done.stdout == b""
-    assert "two-sided mean 4" in shown
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_gets_a_bar_on_standard_error_only(capfd, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    search_stage(4, objective="mean", steps=10, starts=2)
+    assert "two-sided mean 4" in terminal.getvalue()
+    assert "10/10" in terminal.getvalue()
+    assert capfd.readouterr() == ("", "")
+    quiet = Terminal()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    search_stage(4, objective="mean", steps=10, starts=2, progress=False)
+    assert quiet.getvalue() == ""
