@@ -39,7 +39,7 @@ def estimate_cost(size: int, *, steps: int, starts: int) -> CostEstimate:
         ParameterError: an argument is not a positive integer.
 
     >>> estimate_cost(129, steps=1000, starts=4).memory_bytes
-    17040384
+    8520192
     """
     size = integer("size", size, minimum=2)
     steps = integer("steps", steps, minimum=1)

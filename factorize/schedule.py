@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from trilift.factorize.objective import Annealed
+from trilift.lift.checks import fail, finite
 
 __all__ = ["Schedule", "cold", "warm"]
+
+
+def _ends(
+    name: str, value: Any, *, above: int | None = None, minimum: int | None = None
+) -> tuple[float, float]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise fail(name, "a pair (first, last)", value)
+    first, last = (finite(name, end, above=above, minimum=minimum) for end in value)
+    return (first, last)
 
 
 @dataclass(frozen=True)
@@ -21,12 +32,22 @@ class Schedule:
         smoothing: (first, last) mu, in units of 1/size.
         exponent: (first, last) p of the power mean of the squared row norms; (1, 1) is the mean.
         settled: fraction of the steps after which both keep their last value.
+
+    Raises:
+        ParameterError: a value that is not finite or out of range (all > 0; p >= 1; settled <= 1).
     """
 
     rate: float
     smoothing: tuple[float, float]
     exponent: tuple[float, float]
     settled: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges; numbers become floats."""
+        object.__setattr__(self, "rate", finite("rate", self.rate, above=0))
+        object.__setattr__(self, "smoothing", _ends("smoothing", self.smoothing, above=0))
+        object.__setattr__(self, "exponent", _ends("exponent", self.exponent, minimum=1))
+        object.__setattr__(self, "settled", finite("settled", self.settled, above=0, maximum=1))
 
     def annealed(self, step: jax.Array, *, steps: int, size: int) -> Annealed:
         """The annealed numbers at ``step`` of ``steps``; every one moves geometrically."""

@@ -27,7 +27,7 @@ from trilift.lift.checks import fail, flag
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["search_direct", "search_stage"]
+__all__ = ["run_search", "search_direct", "search_stage"]
 
 _CHECKPOINT_EVERY = 5.0  # seconds between checkpoints; chunks are shorter
 Arrays = dict[str, jax.Array]
@@ -154,13 +154,22 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _search(
+def run_search(
     settings: Settings,
-    initial: Stage | None,
-    checkpoint: Any,
-    resume: Any,
-    progress: bool | Report | None,
+    *,
+    initial: Stage | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    progress: bool | Report | None = None,
 ) -> SearchResult:
+    """Do the search that these (checked) settings describe; see :func:`search_stage`.
+
+    Raises:
+        ParameterError: the settings start from a stage and ``initial`` is missing, or the reverse; a bad
+            checkpoint.
+    """
+    if bool(settings.initial) != (initial is not None):
+        raise ParameterError("initial must be given exactly when the settings start from a stage")
     path = _checkpoint_path(checkpoint, resume=flag("resume", resume))
     if resume and path is not None:
         state = load_checkpoint(path, settings)
@@ -253,7 +262,7 @@ def search_stage(
         spread=spread,
         schedule=schedule,
     )
-    return _search(settings, initial, checkpoint, resume, progress)
+    return run_search(settings, initial=initial, checkpoint=checkpoint, resume=resume, progress=progress)
 
 
 def search_direct(
@@ -287,4 +296,4 @@ def search_direct(
         spread=spread,
         schedule=schedule,
     )
-    return _search(settings, initial, checkpoint, resume, progress)
+    return run_search(settings, initial=initial, checkpoint=checkpoint, resume=resume, progress=progress)
