@@ -41,7 +41,7 @@ def _pack(state: Any, arrays: Arrays, step: jax.Array) -> Any:
     return adam._replace(count=count, **names), schedule._replace(count=count)
 
 
-@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule"))
+@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule", "frozen"))
 def _chunk(
     arrays: Arrays,
     first: jax.Array,
@@ -51,8 +51,12 @@ def _chunk(
     largest: bool,
     steps: int,
     schedule: Schedule,
+    frozen: bool,
 ) -> tuple[Arrays, jax.Array]:
-    """Do the steps first, ..., end - 1; return the arrays and every start's exact cost."""
+    """Do the steps first, ..., end - 1; return the arrays and every start's exact cost.
+
+    ``frozen`` keeps v where it is.
+    """
     optimiser = optax.adam(optax.cosine_decay_schedule(schedule.rate, steps))
     gradient = jax.vmap(partial(objective_and_gradient, kind=kind), in_axes=(0, 0, None))
 
@@ -61,8 +65,9 @@ def _chunk(
         annealed = schedule.annealed(step, steps=steps, size=point["v"].shape[1])
         _, (by_V, by_v) = gradient(point["V"], point["v"], annealed)
         updates, moments = optimiser.update({"V": by_V, "v": by_v}, moments, point)
-        point = optax.apply_updates(point, updates)
-        return {"V": point["V"], "v": jnp.clip(point["v"], 0.0, 1.0)}, moments
+        moved = optax.apply_updates(point, updates)
+        v = point["v"] if frozen else jnp.clip(moved["v"], 0.0, 1.0)
+        return {"V": moved["V"], "v": v}, moments
 
     point = {name: arrays[name] for name in "Vv"}
     moments = _pack(optimiser.init(point), arrays, first)
@@ -85,6 +90,7 @@ def _advance(state: State, settings: Settings, *, end: int) -> None:
         largest=settings.largest,
         steps=settings.steps,
         schedule=settings.schedule,
+        frozen=settings.weight_bits is not None,
     )
     state.arrays = {name: np.asarray(value) for name, value in done.items()}
     state.step = end
@@ -218,6 +224,7 @@ def search_stage(
     one_sided: bool = False,
     spread: tuple[float, float] | None = None,
     schedule: Schedule | None = None,
+    weight_bits: int | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: bool | Report | None = None,
@@ -239,6 +246,9 @@ def search_stage(
         spread: (least, largest) size of the Gaussian of the starts; default (0.2, 1), around an initial
             stage (0, 0.3), so that its first start is the initial stage itself.
         schedule: annealing; default ``cold`` or, around an initial stage, ``warm``.
+        weight_bits: round v of the initial stage to so many binary places and move only B. A certificate
+            stores a coarse v; for the "max" objective, whose optimum is a kink, rounding v afterwards
+            costs up to 1e-3, and adapting B to the rounded v wins that back.
         checkpoint: file to write the state to, every few seconds and on the last step.
         resume: go on from ``checkpoint``.
         progress: see :func:`trilift.factorize.progress.reporter`.
@@ -261,6 +271,7 @@ def search_stage(
         initial=initial,
         spread=spread,
         schedule=schedule,
+        weight_bits=weight_bits,
     )
     return run_search(settings, initial=initial, checkpoint=checkpoint, resume=resume, progress=progress)
 

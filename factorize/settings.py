@@ -33,6 +33,7 @@ class Settings:
         starts: number of starts, all moved together.
         spread: (least, largest) size sigma of the Gaussian added to the starts, evenly spaced over them.
         schedule: annealing.
+        weight_bits: None, or the number of binary places that v is rounded to, and then kept at.
         initial: SHA-256 of the stage the starts surround, or "" for the identity.
     """
 
@@ -44,6 +45,7 @@ class Settings:
     starts: int
     spread: tuple[float, float]
     schedule: Schedule
+    weight_bits: int | None
     initial: str
 
     @property
@@ -85,6 +87,7 @@ def make_settings(
     initial: Any,
     spread: Any,
     schedule: Any,
+    weight_bits: Any = None,
 ) -> Settings:
     """Check every argument of a search and put them together.
 
@@ -99,6 +102,10 @@ def make_settings(
         initial = initial.to_float()
         if (initial.size, initial.inner) != (size, size):
             raise ParameterError(f"initial must have B of shape ({size}, {size}), got {initial.B.shape}")
+    if weight_bits is not None:
+        weight_bits = integer("weight_bits", weight_bits, minimum=1, maximum=40)
+        if initial is None or kind != "two-sided":
+            raise ParameterError("weight_bits needs a two-sided search around an initial stage")
     if schedule is None:
         schedule = (cold if initial is None else warm)(largest=objective == "max")
     elif not isinstance(schedule, Schedule):
@@ -112,5 +119,6 @@ def make_settings(
         starts=integer("starts", starts, minimum=1, maximum=10**5),
         spread=_check_spread(spread, default=(0.2, 1.0) if initial is None else (0.0, 0.3)),
         schedule=schedule,
+        weight_bits=weight_bits,
         initial="" if initial is None else _fingerprint(initial),
     )

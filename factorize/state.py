@@ -62,7 +62,9 @@ def initial_state(settings: Settings, initial: Stage | None) -> State:
         # Columns are scaled so that a sigma means the same as around the identity, whose largest
         # entries are 1: the Gaussian has to be measured against the column's largest entry.
         V += initial.B / np.abs(initial.B).max()
-        v = np.clip(initial.v + sigma[:, None] * rng.standard_normal((s, m)), 0.0, 1.0)
+        v = np.tile(_weights(initial, settings), (s, 1))
+        if settings.weight_bits is None:
+            v = np.clip(v + sigma[:, None] * rng.standard_normal((s, m)), 0.0, 1.0)
     if settings.kind != "two-sided":
         v[:] = 0.0
     moments = {name: np.zeros(shape) for name, shape in (("V", V.shape), ("v", v.shape))}
@@ -72,8 +74,16 @@ def initial_state(settings: Settings, initial: Stage | None) -> State:
     state = State(0, arrays, V[0].copy(), v[0].copy())
     if initial is not None:
         # the given stage is the best so far: a search never returns a worse one
-        state.best_V, state.best_v, state.best_cost = initial.B.copy(), np.clip(initial.v, 0.0, 1.0), best
+        state.best_V, state.best_v, state.best_cost = initial.B.copy(), _weights(initial, settings), best
     return state
+
+
+def _weights(initial: Stage, settings: Settings) -> FloatArray:
+    """v of the given stage, clipped into [0, 1] and rounded if the settings say so."""
+    v = np.clip(initial.v, 0.0, 1.0)
+    if settings.weight_bits is None:
+        return v
+    return np.floor(np.ldexp(v, settings.weight_bits) + 0.5) / 2.0**settings.weight_bits
 
 
 def _cost(initial: Stage, settings: Settings) -> float:
@@ -81,7 +91,7 @@ def _cost(initial: Stage, settings: Settings) -> float:
     q = np.array([np.nan])
     if np.abs(initial.B).sum(axis=0).all():
         with suppress(np.linalg.LinAlgError, ParameterError):  # singular, or so nearly that L overflows
-            q = stage_from(initial.B, np.clip(initial.v, 0.0, 1.0), kind=settings.kind).row_norms_sq()
+            q = stage_from(initial.B, _weights(initial, settings), kind=settings.kind).row_norms_sq()
     cost = float(q.max() if settings.largest else q.mean())
     if not np.isfinite(cost):
         raise ParameterError("initial must have an invertible B")

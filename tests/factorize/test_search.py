@@ -87,6 +87,16 @@ def test_a_search_around_a_stage_never_returns_a_worse_one():
     assert other_kind.stage.one_sided
 
 
+def test_rounded_weights_stay_where_they_are_while_b_adapts():
+    free = quick(5, objective="max", steps=1000)
+    coarse = quick(5, objective="max", steps=1, initial=free.stage, weight_bits=5)
+    found = quick(5, objective="max", steps=1000, initial=free.stage, weight_bits=5, spread=(0.0, 0.05))
+    on_lattice = found.stage.v * 32
+    np.testing.assert_allclose(on_lattice, np.rint(on_lattice), atol=1e-11)
+    np.testing.assert_allclose(found.stage.v, free.stage.v, atol=1 / 64 + 1e-12)
+    assert found.cost < coarse.cost
+
+
 def test_searches_that_blow_up_say_so():
     wild = replace(cold(largest=False), rate=1e300)
     found = quick(4, schedule=wild)
@@ -136,6 +146,9 @@ BAD = [
     {"initial": Stage.plain(np.tril(np.ones((3, 3))), np.eye(3))},
     {"initial": Stage.plain(np.zeros((4, 4)), np.zeros((4, 4)))},
     {"one_sided": 1},
+    {"weight_bits": 10},
+    {"weight_bits": 0, "initial": Stage.plain(np.tril(np.ones((4, 4))), np.eye(4))},
+    {"weight_bits": 10, "one_sided": True, "initial": Stage.plain(np.tril(np.ones((4, 4))), np.eye(4))},
     {"resume": True},
     {"resume": "yes"},
     {"checkpoint": 3},
