@@ -143,6 +143,26 @@ def test_threads_share_one_object(lab) -> None:
         assert variance == made.variance([a])[0]
 
 
+def test_a_family_is_what_the_constructor_makes(lab) -> None:
+    """Members share the prepared factors, not the key: each equals the noise of its purpose alone."""
+    chain = shipped("stage-mean-9", "direct-mean-8")
+    ledger = lab.ledger(chain, 1e-12, input_places=2)
+    common = {"horizon": 70, "key": simulation_key(1), "stream_id": STREAM, "places": 4}
+    purposes = ["counter/0", "counter/1", "counter"]
+    members = Noise.family(chain, ledger, purposes=purposes, **common)
+    values = [member.range(0, 70) for member in members]
+    for member, value, purpose in zip(members, values, purposes, strict=True):
+        alone = Noise(chain, ledger, purpose=purpose, **common)
+        assert member.digest == alone.digest
+        assert value.tolist() == alone.range(0, 70).tolist() == member.range(0, 70).tolist()
+        assert member.at([69, 0]).tolist() == alone.at([69, 0]).tolist()
+    for a in range(3):
+        assert not np.any(values[a] == values[a - 1])
+    for bad in ([], ["a", "a"]):
+        with pytest.raises(ParameterError, match="purposes"):
+            Noise.family(chain, ledger, purposes=bad, **common)
+
+
 # -- refusals ----------------------------------------------------------------------------------------
 
 
