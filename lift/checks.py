@@ -32,8 +32,11 @@ def fail(name: str, wanted: str, value: object) -> ParameterError:
     return ParameterError(f"{name} must be {wanted}, got {show(value)}")
 
 
+_NEVER_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy counts durations among its integers
+
+
 def _is_number(value: object) -> bool:
-    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, _NEVER_NUMBERS)
 
 
 def _bounds_text(kind: str, minimum: object, above: object, maximum: object) -> str:
@@ -114,7 +117,7 @@ def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int |
     10
     """
     wanted = _bounds_text("an integer", minimum, None, maximum)
-    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, numbers.Integral) or isinstance(value, _NEVER_NUMBERS):
         raise fail(name, wanted, value)
     result = int(value)
     if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
