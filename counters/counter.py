@@ -183,7 +183,7 @@ class Counter:
 
         In every case the state is unchanged.
         """
-        inputs = self._one(x)
+        inputs = self._setup.one(x)
         named = None if step is None else integer("step", step, minimum=1)
         with self._lock:
             wanted = self.step + 1 if named is None else named
@@ -209,7 +209,7 @@ class Counter:
             ParameterError: an input that is not acceptable (the first bad index is named).
             HorizonError: more inputs than steps are left. In both cases the state is unchanged.
         """
-        inputs = self._many(values)
+        inputs = self._setup.many(values)
         with self._lock:
             self._check_room(len(inputs))
             released = self._advance(inputs)
@@ -248,8 +248,9 @@ class Counter:
             simultaneous: hold for all steps of the horizon together (the failure is divided among them).
 
         The width comes from the tail of the weighted sum of Laplace variates
-        (:mod:`trilift.counters.tails`), plus h / 2 for the rounding. Clipping at zero never widens an error;
-        a running maximum keeps simultaneous intervals valid.
+        (:mod:`trilift.counters.tails`), plus h / 2 for the rounding. Clipping at zero never widens an error.
+        A running maximum may show the value of an earlier step: what holds for it is the widest of the
+        simultaneous intervals up to t.
         """
         level = rational("confidence", confidence, above=0)
         if level >= 1:
@@ -332,7 +333,7 @@ class Counter:
                 continuing would draw fresh noise for released steps.
         """
         snapshot = state.read(Path(path))
-        arguments = state.setup_arguments(snapshot, chain)
+        arguments = state.setup_arguments(snapshot, chain, str(path))
         try:
             setup = make_setup(**arguments)
         except (ParameterError, HorizonError) as error:
@@ -353,30 +354,6 @@ class Counter:
         return counter
 
     # -- inside ---------------------------------------------------------------------------------
-
-    def _one(self, x: Any) -> Integers:
-        if self._setup.dimension is None:
-            return np.array([self._setup.rule.one(x)], dtype=object)
-        vector: Integers = self._checked_vectors(self._setup.rule.many(x, ndim=1)[None, :])[0]
-        return vector
-
-    def _many(self, values: Any) -> Integers:
-        if self._setup.dimension is None:
-            return self._setup.rule.many(values, ndim=1)[:, None]
-        inputs = self._setup.rule.many(values, ndim=2)
-        if inputs.shape == (0, 0):
-            inputs = inputs.reshape(0, self._setup.width)
-        return self._checked_vectors(inputs)
-
-    def _checked_vectors(self, inputs: Integers) -> Integers:
-        if inputs.shape[1] != self._setup.width:
-            raise ParameterError(f"inputs must have {self._setup.width} coordinates, got {inputs.shape[1]}")
-        bound = self._setup.norm_bound
-        if bound is not None:
-            norms = (inputs.astype(object) - self._setup.rule.low).sum(axis=1)
-            if len(norms) and max(norms) > bound:
-                raise ParameterError("an input vector is further from the low corner than norm_bound")
-        return inputs
 
     def _check_room(self, count: int) -> None:
         if self.step + count > self.horizon:

@@ -207,7 +207,7 @@ def _round_floats(scaled: np.ndarray[Any, np.dtype[np.float64]]) -> Integers:
     floors = np.floor(scaled)
     whole = floors + (scaled - floors >= 0.5)
     if whole.size == 0 or float(np.abs(whole).max()) < 2.0**62:
-        return whole.astype(np.int64)
-    out = np.empty(whole.shape, dtype=object)
+        return np.asarray(whole, dtype=np.int64)
+    out: Integers = np.empty(whole.shape, dtype=object)
     out[...] = np.vectorize(int, otypes=[object])(whole)
     return out

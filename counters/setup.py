@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from trilift.counters.defaults import chain_of, default_names
 from trilift.counters.inputs import InputRule, lattice_places
 from trilift.lift import Chain
@@ -16,6 +17,8 @@ from trilift.lift.errors import ParameterError
 from trilift.stream.ledger import Ledger, make_ledger
 
 __all__ = ["POSTPROCESSING", "Setup", "make_setup"]
+
+Integers = np.ndarray[Any, np.dtype[Any]]
 
 POSTPROCESSING = ("nonnegative", "monotone")
 
@@ -59,6 +62,43 @@ class Setup:
     def width(self) -> int:
         """Number of counts: 1 for a scalar counter."""
         return 1 if self.dimension is None else self.dimension
+
+    def one(self, x: Any) -> Integers:
+        """Return one checked input in lattice steps, shape (width,).
+
+        Raises:
+            ParameterError: an input that is not acceptable.
+        """
+        if self.dimension is None:
+            return np.array([self.rule.one(x)], dtype=object)
+        vector: Integers = self._vectors(self.rule.many(x, ndim=1)[None, :])[0]
+        return vector
+
+    def many(self, values: Any) -> Integers:
+        """Return k checked inputs in lattice steps, shape (k, width).
+
+        Raises:
+            ParameterError: an input that is not acceptable.
+        """
+        if self.dimension is None:
+            return self.rule.many(values, ndim=1)[:, None]
+        inputs = self.rule.many(values, ndim=2)
+        if inputs.shape == (0, 0):
+            inputs = inputs.reshape(0, self.width)
+        return self._vectors(inputs)
+
+    def _vectors(self, inputs: Integers) -> Integers:
+        if inputs.shape[1] != self.width:
+            raise ParameterError(f"inputs must have {self.width} coordinates, got {inputs.shape[1]}")
+        if self.norm_bound is not None and len(inputs):
+            low, high = self.rule.low, self.rule.high
+            fits = inputs.dtype != object and max(-low, high, (high - low) * self.width) < 1 << 62
+            norms = ((inputs if fits else inputs.astype(object)) - low).sum(axis=1)
+            if norms.max() > self.norm_bound:
+                raise ParameterError(
+                    "inputs must lie within norm_bound of the low corner, and a vector does not"
+                )
+        return inputs
 
 
 def _chain(chain: Any, horizon: int, objective: str) -> tuple[tuple[str, ...] | None, Chain]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trilift.counters.setup import Setup
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 
 __all__ = ["Snapshot", "check_fit", "read", "setup_arguments", "setup_record", "write"]
@@ -60,7 +61,7 @@ def setup_record(setup: Setup) -> dict[str, Any]:
     }
 
 
-def setup_arguments(snapshot: Snapshot, chain: Any) -> dict[str, Any]:
+def setup_arguments(snapshot: Snapshot, chain: Any, name: str) -> dict[str, Any]:
     """Return keyword arguments for :func:`trilift.counters.setup.make_setup`.
 
     Raises:
@@ -68,23 +69,22 @@ def setup_arguments(snapshot: Snapshot, chain: Any) -> dict[str, Any]:
         ArtifactFormatError: the record is damaged.
     """
     record = dict(snapshot.setup)
-    if record.get("chain") is None and chain is None:
+    if set(record) != set(setup_fields()):
+        raise ArtifactFormatError(f"{name}: the state's parameters are not those of this version")
+    if record["chain"] is None and chain is None:
         raise ParameterError("this counter was made with a Chain object: pass it as chain=")
-    if record.get("chain") is not None and chain is not None:
+    if record["chain"] is not None and chain is not None:
         raise ParameterError("this counter names its artifacts itself: chain= is not needed")
     if chain is not None:
         record["chain"] = chain
     try:
-        for name in ("epsilon", "resolution", "output_resolution"):
-            record[name] = _exact(record[name])
+        for field in ("epsilon", "resolution", "output_resolution"):
+            record[field] = _exact(record[field])
         record["bounds"] = tuple(_exact(bound) for bound in record["bounds"])
         if record["norm_bound"] is not None:
             record["norm_bound"] = _exact(record["norm_bound"])
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise ArtifactFormatError("the state's parameters are damaged") from None
-    expected = set(setup_fields())
-    if set(record) != expected:
-        raise ArtifactFormatError("the state's parameters are not those of this version")
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise ArtifactFormatError(f"{name}: the state's parameters are damaged") from None
     return record
 
 
@@ -159,17 +159,19 @@ def read(path: Path) -> Snapshot:
         ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ArtifactFormatError(f"{path}: too large for a counter state")
-        record = json.loads(path.read_text(encoding="ascii"))
+        small = path.stat().st_size <= _MAX_BYTES
+        record = json.loads(path.read_text(encoding="ascii")) if small else None
     except OSError as error:
         raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
         raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
+    if not small:
+        raise ArtifactFormatError(f"{path}: too large for a counter state")
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ArtifactFormatError(f"{path}: not a counter state")
-    if record.get("version") != VERSION:
-        raise ArtifactFormatError(f"{path}: version {record.get('version')!r}, this library reads {VERSION}")
+    version = record.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise ArtifactFormatError(f"{path}: version {show(version)}, this library reads {VERSION}")
     try:
         if record["checksum"] != _checksum(record):
             raise ValueError
