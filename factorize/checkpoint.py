@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from trilift.factorize.settings import Settings
 from trilift.factorize.state import State
 from trilift.lift.errors import ArtifactFormatError, ParameterError

@@ -14,7 +14,6 @@ from typing import cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from trilift.lift.errors import TriliftError
 
 __all__ = ["PrecisionError", "check_double", "double_precision"]

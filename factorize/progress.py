@@ -27,38 +27,32 @@ def reporter(progress: bool | Report | None, *, title: str, start: int, steps: i
     if callable(progress):
         yield progress
         return
-    rich = _rich() if progress is not False and sys.stderr.isatty() else None
-    if rich is None:
+    bar = _bar() if progress is not False and sys.stderr.isatty() else None
+    if bar is None:
         yield _silent
         return
-    bar, columns = rich
-    with bar(*columns) as shown:
-        task = shown.add_task(title, total=steps, completed=start, kappa="")
+    with bar:
+        task = bar.add_task(title, total=steps, completed=start, kappa="")
 
         def report(step: int, steps: int, kappa: float) -> None:
-            shown.update(task, completed=step, kappa=f"kappa {kappa:.6f}")
+            bar.update(task, completed=step, kappa=f"kappa {kappa:.6f}")
 
         yield report
 
 
-def _rich() -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
-    """The bar of rich on standard error, or None where rich is missing (a bare image)."""
+def _bar() -> Any:
+    """A bar of rich on standard error, or None where rich is missing (a bare image)."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     except ImportError:
         return None
-    columns = (
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[kappa]}"),
         TimeRemainingColumn(),
-        Console(stderr=True),
+        console=Console(stderr=True),
+        transient=True,
     )
-    *shown, console = columns
-
-    def bar(*parts: Any) -> Progress:
-        return Progress(*parts, console=console, transient=True)
-
-    return bar, tuple(shown)

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-
 from trilift.factorize.objective import Annealed
 from trilift.lift.checks import fail, finite
 

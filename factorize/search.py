@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-
 from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
 from trilift.factorize.estimate import step_seconds
 from trilift.factorize.interrupt import Interrupt

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-
 from trilift.factorize.objective import Kind
 from trilift.factorize.schedule import Schedule, cold, warm
 from trilift.lift.checks import choice, fail, finite, integer

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-
 from trilift.factorize.settings import Settings
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import FloatArray, Stage

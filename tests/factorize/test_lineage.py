@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
 from trilift.factorize import replay, run_search, search_direct, search_stage, settings_from_json
 from trilift.lift.errors import ParameterError
 

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from trilift.factorize.objective import Annealed, exact_cost, objective, objective_and_gradient
 from trilift.factorize.precision import double_precision
 from trilift.factorize.state import stage_from

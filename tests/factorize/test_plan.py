@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import pytest
-
 from trilift.factorize import cold, estimate_cost, warm
 from trilift.factorize.precision import double_precision
 from trilift.lift.errors import ParameterError

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from trilift.factorize import precision, search_stage
 from trilift.factorize.precision import PrecisionError, check_double, double_precision
 from trilift.lift.errors import TriliftError

@@ -7,7 +7,6 @@ import sys
 import textwrap
 
 import numpy as np
-
 from trilift.factorize import search_stage
 
 SEARCH = {"objective": "mean", "seed": 3, "steps": 4000, "starts": 2}
@@ -81,7 +80,7 @@ sys.meta_path.insert(0, Missing())
 import trilift.factorize as factorize
 from trilift.factorize import progress
 sys.stderr.isatty = lambda: True
-assert progress._rich() is None
+assert progress._bar() is None
 result = factorize.search_direct(4, objective="mean", steps=10, starts=2)
 print(result.status.value, "rich" in sys.modules)
 """

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
 from trilift.factorize import SearchStatus, cold, search_direct, search_stage
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
