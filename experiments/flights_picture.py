@@ -14,7 +14,7 @@ __all__ = ["draw_flights"]
 
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _BINS = 240
-_COLOURS = ("#d1495b", "#edae49", "#00798c", "#30638e")
+_COLOURS = ("#d1495b", "#edae49", "#3a9b5c", "#30638e")
 
 
 def draw_flights(

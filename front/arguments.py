@@ -7,9 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from trilift.artifacts import catalogue
-from trilift.lift.checks import fail, rational
+from trilift.lift.checks import fail
 from trilift.lift.errors import ParameterError
-from trilift.output import warnings_as_notes
 
 __all__ = ["artifact_path", "new_file", "number", "parse_number"]
 
@@ -32,8 +31,7 @@ def parse_number(text: str) -> Fraction | None:
     sign, whole, places, bare, power = match.groups()
     fraction = places or bare or ""
     exponent = int(power or 0) - len(fraction)
-    value = Fraction(int((whole or "") + fraction))
-    value = value * 10**exponent if exponent >= 0 else value / 10**-exponent
+    value = Fraction(int((whole or "") + fraction)) * Fraction(10) ** exponent
     return -value if sign == "-" else value
 
 
@@ -51,9 +49,9 @@ def number(name: str, text: str, *, above: int | None = None) -> Fraction:
         value: Fraction | None = Fraction(int(ratio[1]), int(ratio[2]))
     else:
         value = parse_number(text)
-    if value is None:
+    if value is None or (above is not None and value <= above):
         raise fail(name, "a finite number" + ("" if above is None else f" > {above}"), text)
-    return rational(name, value, above=above)
+    return value
 
 
 def artifact_path(name: str) -> Path:
@@ -64,8 +62,7 @@ def artifact_path(name: str) -> Path:
     """
     if name.endswith(".npz") or Path(name).exists():
         return Path(name)
-    with warnings_as_notes():
-        entry = next((entry for entry in catalogue() if entry.name == name), None)
+    entry = next((entry for entry in catalogue() if entry.name == name), None)
     if entry is None:
         raise ParameterError(
             f"{name}: neither a file nor an artifact of the catalogue (see: trilift artifacts)"

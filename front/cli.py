@@ -14,7 +14,7 @@ import typer
 from trilift import __version__
 from trilift.commands import artifacts, certify, count, demo, inspect, optimize, plan
 from trilift.lift.errors import CertificateError, TriliftError
-from trilift.output import CLOSED_PIPE, ClosedPipeError, note, one_line, write
+from trilift.output import CLOSED_PIPE, ClosedPipeError, note, one_line, warnings_as_notes, write
 
 __all__ = ["app", "main"]
 
@@ -54,10 +54,10 @@ app.command(demo.NAME)(demo.command)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors become one line on standard error."""
+    given = None if arguments is None else list(arguments)
     try:
-        result = typer.main.get_command(app).main(
-            args=None if arguments is None else list(arguments), prog_name="trilift", standalone_mode=False
-        )
+        with warnings_as_notes():
+            result = typer.main.get_command(app).main(args=given, prog_name="trilift", standalone_mode=False)
     except BaseException as error:
         return _exit_code(error)
     return result if isinstance(result, int) else 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import IO, Any, Self
 
 import numpy as np
 from trilift.counters import Counter
@@ -47,23 +47,23 @@ class Sink:
 
     def __init__(self, form: str, *, path: Path | None, append: bool) -> None:
         self._form, self._path, self._append = form, path, append
-        self._files = ExitStack()
-        self._file: TextIO | None = None
+        self._file: IO[str] | None = None
         self._header = form == "csv"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._files.close()
+        if self._file is not None:
+            self._file.close()
 
     def write(self, first: int, values: list[Any]) -> None:
         """Write the released values of the steps first, first + 1, ..."""
         if self._file is None and self._path is not None:
             mode = "a" if self._append else "x"
-            opened = open(self._path, mode, encoding="utf-8", newline="\n")  # noqa: SIM115, closed by the stack
-            self._file = self._files.enter_context(opened)
-            self._header = self._header and self._file.tell() == 0
+            opened = open(self._path, mode, encoding="utf-8", newline="\n")  # noqa: SIM115, closed on leaving
+            self._file = opened
+            self._header = self._header and opened.tell() == 0
         steps = range(first, first + len(values))
         texts = zip(steps, map(value_text, values), strict=True)
         if self._form == "json":
@@ -133,7 +133,7 @@ def count_stream(
                 release()
     except (ParameterError, HorizonError) as error:
         release()
-        raise type(error)(f"{error}; {counter.step - start} values were released") from None
+        raise type(error)(f"{error}; values released: {counter.step - start}") from None
     release()
     return counter.step - start
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import IO, Any
 
 from trilift.lift.errors import ParameterError
 
@@ -43,7 +43,7 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def write(text: str, *, file: TextIO | None = None) -> None:
+def write(text: str, *, file: IO[str] | None = None) -> None:
     """Write text and flush it.
 
     Raises:
@@ -89,11 +89,12 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = Table(box=box.SIMPLE_HEAD)
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", no_wrap=name not in left)
     for row in rows:
         table.add_row(*[Text(cell) for cell in row])
+    write(title + "\n")
     _render(table)
 
 
@@ -117,11 +118,18 @@ def _render(table: Any) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Turn warnings of the library into one line each on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Say the library's own warnings in one line each, once, on standard error."""
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        shown, said = warnings.showwarning, set[str]()
+
+        def show(message: Any, category: Any, *rest: Any, **more: Any) -> None:
+            text = one_line(str(message))
+            if category is not UserWarning:
+                shown(message, category, *rest, **more)
+            elif text not in said:
+                said.add(text)
+                note(f"trilift: {text}")
+
+        warnings.showwarning = show
         yield
-    for message in dict.fromkeys(
-        str(warning.message) for warning in caught if warning.category is UserWarning
-    ):
-        note(f"trilift: {one_line(message)}")

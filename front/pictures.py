@@ -58,6 +58,8 @@ def _heat_map(figure: Any, axis: Any, matrix: Any, name: str) -> None:
         interpolation="nearest" if max(rows, columns) <= 300 else "antialiased",
         extent=(0.5, columns + 0.5, rows + 0.5, 0.5),
     )
+    for side in (axis.xaxis, axis.yaxis):
+        side.get_major_locator().set_params(integer=True)
     axis.set_title(f"{name}  ({rows} x {columns}, {np.mean(matrix != 0):.0%} nonzero)", fontsize=11)
     bar = figure.colorbar(image, ax=axis, shrink=0.9, ticks=[-1.0, -0.5, 0.0, 0.5, 1.0])
     bar.ax.set_yticklabels([f"{sign * mark * mark * largest:.2g}" for mark, sign in _MARKS])

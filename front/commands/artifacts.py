@@ -17,10 +17,9 @@ def command(
 ) -> None:
     """List the certified artifacts: those shipped, and your own (folder TRILIFT_ARTIFACTS)."""
     from trilift.artifacts import catalogue, user_directory
-    from trilift.output import note, print_json, print_table, warnings_as_notes
+    from trilift.output import note, print_json, print_table
 
-    with warnings_as_notes():
-        entries = catalogue()
+    entries = catalogue()
     if json:
         print_json([entry.to_json() for entry in entries])
         return

@@ -88,7 +88,7 @@ def command(
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ParameterError(f"delimiter must be one character, got {delimiter!r}")
     with ExitStack() as stack:
-        source = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
+        source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
         stack.enter_context(nullcontext() if state is None else exclusive(state))
         continued = state is not None and state.exists()
         if out is not None and not continued:

@@ -53,7 +53,9 @@ def command(
         return
     provenance = record.pop("provenance")
     print_pairs({name: _shown(value) for name, value in record.items() if value is not None})
-    print_pairs({f"found: {name}": _shown(value) for name, value in provenance.items() if value})
+    print_pairs(
+        {f"found: {name}": _shown(value) for name, value in provenance.items() if value not in (None, "", {})}
+    )
 
 
 def _shown(value: Any) -> str:

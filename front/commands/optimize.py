@@ -120,15 +120,15 @@ def _say_cost(kind: str, size: int, options: dict[str, Any]) -> None:
     steps, starts = options["steps"], options["starts"]
     cost = estimate_cost(size, steps=steps, starts=starts)
     note(
-        f"Searching {kind} {options['objective']} {size}: {starts} starts of {steps} steps, about "
-        f"{_duration(cost.seconds)} on one core (to a factor of about 2) after some seconds of compilation, "
-        f"and {cost.memory_bytes / 1e6:.3g} MB beside those of JAX itself."
+        f"Searching {kind} {options['objective']} {size}: {starts} starts of {steps} steps take some seconds "
+        f"of compilation and then about {_duration(cost.seconds)} on one core (to a factor of about 2), "
+        f"and {max(cost.memory_bytes / 1e6, 1):.0f} MB of memory beyond what JAX itself needs."
     )
 
 
 def _duration(seconds: float) -> str:
     if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 

@@ -14,6 +14,9 @@ __all__ = ["NAME", "best_plan", "command", "plan_record"]
 
 NAME = "plan"
 
+MAX_HORIZON = 10**15
+"""More steps than anybody counts; the search among chains would take minutes."""
+
 
 def command(
     *,
@@ -65,10 +68,10 @@ def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Pla
     from trilift.arguments import artifact_path
     from trilift.artifacts import catalogue, load_stage
     from trilift.lift import plan
-    from trilift.output import warnings_as_notes
+    from trilift.lift.checks import integer
 
-    with warnings_as_notes():
-        names = [entry.name for entry in catalogue()]
+    integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
+    names = [entry.name for entry in catalogue()]
     names += [str(artifact_path(file)) for file in files if file not in names]
     return plan({name: load_stage(name) for name in names}, horizon, objective=objective)
 

@@ -1,0 +1,237 @@
+"""The JSON that other programs rely on, key by key, and the exit codes that go with it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trilift.lift
+from trilift.artifacts import Artifact, catalogue, digest, find, save
+from trilift.counters import chain_of
+from trilift.lift import Dyadic, Stage, chain_cost, plan
+
+Run = Callable[..., Any]
+
+
+CERTIFY: dict[str, type] = {
+    "verified": bool,
+    "kind": str,
+    "size": int,
+    "objective": str,
+    "sensitivity": str,
+    "max_row_norm_sq": str,
+    "mean_row_norm_sq": str,
+    "kappa_max": float,
+    "kappa_mean": float,
+    "interior_kappa_max": float,
+    "interior_kappa_mean": float,
+    "sha256": str,
+}
+ARTIFACTS = ["name", "kind", "size", "objective", "kappa_max", "kappa_mean"]
+ARTIFACTS += ["interior_kappa_max", "interior_kappa_mean", "sha256", "certified"]
+PLAN: dict[str, type] = {
+    "horizon": int,
+    "epsilon": float,
+    "objective": str,
+    "levels": list,
+    "max_se": float,
+    "mean_se": float,
+    "kappa_max": float,
+    "kappa_mean": float,
+    "bound_max_se": float,
+    "bound_mean_se": float,
+}
+
+
+def rational(text: str) -> Fraction:
+    top, bottom = text.split("/")
+    return Fraction(int(top), int(bottom))
+
+
+@pytest.mark.parametrize("name", ["stage-max-9", "stage-mean-17", "direct-mean-8"])
+def test_certify(run: Run, name: str) -> None:
+    done = run("certify", name, "--json")
+    assert (done.code, done.err) == (0, "")
+    record = done.json
+    assert list(record) == list(CERTIFY)
+    artifact = find(name)
+    direct = artifact.kind == "direct"
+    for key, kind in CERTIFY.items():
+        if direct and key.startswith("interior"):
+            assert record[key] is None
+        else:
+            assert type(record[key]) is kind, key
+    assert record["verified"] is True
+    assert (record["kind"], record["size"], record["objective"]) == (
+        artifact.kind,
+        artifact.stage.size,
+        artifact.certificate.objective,
+    )
+    assert record["sha256"] == digest(artifact.stage)
+    b = rational(record["sensitivity"])
+    assert b == artifact.stage.sensitivity()
+    rows = artifact.stage.row_norms_sq()
+    assert rational(record["max_row_norm_sq"]) == rows.max()
+    for objective in ("max", "mean"):
+        q = rational(record[f"{objective}_row_norm_sq"])
+        kappa = 2 * float(q * b * b) / math.log2(record["size"]) ** 3
+        assert record[f"kappa_{objective}"] == pytest.approx(kappa, rel=1e-14)
+        assert direct or record[f"interior_kappa_{objective}"] <= record[f"kappa_{objective}"] * (1 + 1e-12)
+
+
+def test_certify_takes_files_and_names(run: Run) -> None:
+    path = next(entry.path for entry in catalogue() if entry.name == "direct-max-4")
+    assert run("certify", path, "--json").json == run("certify", "direct-max-4", "--json").json
+
+
+def false_claim(artifact: Artifact) -> Artifact:
+    low = artifact.certificate.sensitivity - Fraction(1, 2**60)
+    return replace(artifact, certificate=replace(artifact.certificate, sensitivity=low))
+
+
+def false_kappa(artifact: Artifact) -> Artifact:
+    low = math.nextafter(artifact.certificate.kappa_mean, 0.0) * (1 - 1e-12)
+    return replace(artifact, certificate=replace(artifact.certificate, kappa_mean=low))
+
+
+def false_numbers(artifact: Artifact) -> Artifact:
+    old = artifact.stage
+    num = old.A.num.copy()
+    num[0, 0] += 2  # keeps the exponent least
+    stage = Stage(Dyadic(num, old.A.exp), old.B, old.w, old.g)
+    return Artifact(stage, replace(artifact.certificate, sha256=digest(stage)), artifact.provenance)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [(false_claim, "sensitivity <="), (false_kappa, "kappa_mean <="), (false_numbers, "T = A B")],
+)
+def test_a_false_certificate_exits_with_1(run: Run, spoil: Callable[[Artifact], Artifact], why: str) -> None:
+    save(spoil(find("stage-max-9")), "false.npz")
+    done = run("certify", "false.npz", "--json")
+    assert done.code == 1
+    assert list(done.json) == [*CERTIFY, "failure"]
+    assert done.json["verified"] is False
+    assert done.json["failure"].startswith(why)
+    assert done.err.splitlines() == [f"trilift: not verified: {done.json['failure']}"]
+    for_people = run("certify", "false.npz")
+    assert for_people.code == 1
+    assert "NO" in for_people.out
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + bytes(200)])
+def test_an_unreadable_file_exits_with_2(refused: Callable[..., str], content: bytes) -> None:
+    Path("broken.npz").write_bytes(content)
+    assert "broken.npz" in refused("certify", "broken.npz", "--json")
+
+
+def test_unknown_artifacts_exit_with_2(refused: Callable[..., str]) -> None:
+    assert "no such file" in refused("certify", "nothing.npz", "--json")
+    assert "neither a file nor an artifact of the catalogue" in refused("certify", "nothing")
+    assert ": " in refused("certify", ".")  # a folder
+
+
+def levels_cost(record: dict[str, Any]) -> Any:
+    names = [level["name"] for level in record["levels"]]
+    return chain_cost(chain_of(names), record["horizon"], objective=record["objective"])
+
+
+@pytest.mark.parametrize(("horizon", "epsilon", "objective"), [(1000, "1", "max"), (5000, "0.1", "mean")])
+def test_plan(run: Run, horizon: int, epsilon: str, objective: str) -> None:
+    done = run("plan", "--horizon", horizon, "--epsilon", epsilon, "--objective", objective, "--json")
+    assert (done.code, done.err) == (0, "")
+    record = done.json
+    assert list(record) == list(PLAN)
+    assert {key: type(value) for key, value in record.items()} == PLAN
+    assert (record["horizon"], record["epsilon"], record["objective"]) == (horizon, float(epsilon), objective)
+    cost, eps = levels_cost(record), float(epsilon)
+    for level, scale in zip(record["levels"], cost.scales, strict=True):
+        assert list(level) == ["name", "size", "scale"]
+        assert level["size"] == find(level["name"]).stage.size
+        assert level["scale"] == pytest.approx(scale / eps, rel=1e-12)
+    for which in ("max", "mean"):
+        se = record[f"{which}_se"]
+        assert se == pytest.approx(getattr(cost, f"{which}_se")(eps), rel=1e-12)
+        assert record[f"kappa_{which}"] == pytest.approx(se * eps**2 / math.log2(horizon) ** 3, rel=1e-12)
+        assert record[f"bound_{which}_se"] >= se
+
+
+def test_plan_for_one_step_has_no_kappa(run: Run) -> None:
+    record = run("plan", "-n", 1, "-e", 1, "--json").json
+    assert (record["kappa_max"], record["kappa_mean"]) == (None, None)
+    assert record["max_se"] > 0
+
+
+def test_plan_considers_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped artifacts, the user's own, and the files given; an unreadable file is said once."""
+    seen: list[set[str]] = []
+
+    def spy(candidates: Any, horizon: int, *, objective: str) -> Any:
+        seen.append(set(candidates))
+        return plan(candidates, horizon, objective=objective)
+
+    monkeypatch.setattr(trilift.lift, "plan", spy)
+    for path in ("catalogue/mine.npz", "other.npz"):
+        save(find("direct-max-4"), path)
+    (Path("catalogue") / "junk.npz").write_bytes(b"junk")
+    done = run("plan", "-n", 4, "-e", 1, "--artifact", "other.npz", "--artifact", "stage-max-9", "--json")
+    assert done.code == 0
+    assert len(done.err.splitlines()) == 1
+    assert done.err.startswith("trilift: left out of the catalogue:")
+    shipped = {entry.name for entry in catalogue() if entry.source == "shipped"}
+    assert len(shipped) >= 22
+    assert seen == [shipped | {"mine", "other.npz"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-n", 0, "-e", 1), "horizon must be an integer >= 1 and <= 1000000000000000, got 0"),
+        (("-n", "many", "-e", 1), "Invalid value for '--horizon'"),
+        (("-n", 5), "Missing option '--epsilon'"),
+        (("-n", 5, "-e", "0"), "epsilon must be a finite number > 0"),
+        (("-n", 5, "-e", "1e-200"), "max_se must be a finite number > 0, got inf"),
+        (("-n", 5, "-e", 1, "--objective", "MAX"), "objective must be one of 'max', 'mean', got 'MAX'"),
+        (("-n", 5, "-e", 1, "--artifact", "none.npz"), "none.npz: no such file"),
+        (("-n", 10**40, "-e", 1), "horizon must be an integer >= 1 and <= 1000000000000000"),
+        (("-n", 5, "-e", 1, "--fast"), "No such option"),
+    ],
+)
+def test_bad_plans(refused: Callable[..., str], arguments: tuple[object, ...], message: str) -> None:
+    assert message in refused("plan", *arguments)
+
+
+def test_artifacts(run: Run) -> None:
+    save(find("stage-mean-9"), "catalogue/mine.npz")
+    done = run("artifacts", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert [record["name"] for record in done.json] == [entry.name for entry in catalogue()]
+    for record in done.json:
+        assert list(record) == ARTIFACTS
+        claims = find(record["name"]).certificate
+        assert record["certified"] is True
+        for key in ARTIFACTS[1:-1]:
+            assert record[key] == getattr(claims, key)
+            assert type(record[key]) is type(getattr(claims, key))
+    assert done.json[-1]["name"] == "mine"
+
+
+def test_tables_for_people(run: Run) -> None:
+    done = run("artifacts")
+    assert done.code == 0
+    assert "stage-mean-129" in done.out
+    assert "catalogue" in done.err
+    done = run("plan", "-n", 100, "-e", "1/2")
+    assert "trilift count FILE --epsilon 1/2 --horizon 100 --objective max --chain" in done.out
+
+
+def test_usage(run: Run, refused: Callable[..., str]) -> None:
+    assert run("--version").out.startswith("trilift 0.")
+    assert "No such command 'bogus'" in refused("bogus")
+    assert run("plan", "--help").code == 0
+    bare = run()
+    assert bare.code == 2
+    assert "Usage" in bare.out + bare.err

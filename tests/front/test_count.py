@@ -1,0 +1,240 @@
+"""``trilift count``. With epsilon = 1e6 the noise rounds to zero (with failures far below 1e-1000), so that
+released values are the true sums and show what was counted.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trilift.counting
+from hypothesis import given
+from hypothesis import strategies as st
+from trilift import Counter
+from trilift.counting import exclusive, value_text
+from trilift.output import ClosedPipeError
+
+Run = Callable[..., Any]
+
+
+EXACT = ("--epsilon", "1e6", "--quiet")
+WARNING = "trilift: warning: without --state"
+
+
+def test_plain_lines(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1\n0\n1\n1\n")
+    done = run("count", "a.txt", "--horizon", 4, *EXACT)
+    assert (done.code, done.out) == (0, "1\n1\n2\n3\n")
+    assert done.err.startswith(WARNING)
+    assert len(done.err.splitlines()) == 1
+
+
+def test_standard_input_and_out(run: Run, tmp_path: Path) -> None:
+    done = run("count", "-", "-n", 4, *EXACT, "--out", "o.txt", stdin=b"1\n1\n")
+    assert (done.code, done.out) == (0, "")
+    assert (tmp_path / "o.txt").read_text() == "1\n2\n"
+
+
+def test_csv_in_gives_csv_out(run: Run) -> None:
+    done = run("count", "-", "-n", 4, *EXACT, "--column", "late", stdin=b"day,late\n1,1\n2,1\n")
+    assert (done.code, done.out) == (0, "step,released\n1,1\n2,2\n")
+
+
+def test_json_lines(run: Run) -> None:
+    done = run("count", "-", "-n", 4, *EXACT, "--json", stdin=b"1\n1\n")
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"step": 1, "released": 1},
+        {"step": 2, "released": 2},
+    ]
+
+
+def test_statement_and_summary_go_to_standard_error(run: Run) -> None:
+    done = run("count", "-", "-n", 4, "-e", "0.1", stdin=b"1\n1\n")
+    assert len(done.values) == 2
+    assert "epsilon = 1/10" in done.err
+    assert "Released 2 values, up to step 2 of 4; the standard deviation of the last one is" in done.err
+
+
+@pytest.mark.parametrize("size", [1, 4096, 70_000])
+def test_many_lines(run: Run, size: int) -> None:
+    """Several chunks and batches: every line counts exactly once."""
+    inputs = np.random.default_rng(5).integers(0, 2, size)
+    text = "".join(f"{x}\n" for x in inputs).encode()
+    done = run("count", "-", "-n", size, *EXACT, stdin=text)
+    assert done.code == 0
+    assert done.values == np.cumsum(inputs).tolist()
+
+
+def test_bounds_clip_and_contributions(run: Run) -> None:
+    options = ("--bounds", -2, 5, "--max-contributions", 3)
+    assert run("count", "-", "-n", 9, *EXACT, *options, stdin=b"-2\n5\n").values == [-2, 3]
+    clipped = run("count", "-", "-n", 9, *EXACT, *options, "--clip", stdin=b"-9\n99999999999999999999999\n")
+    assert clipped.values == [-2, 3]
+
+
+def test_bounds_beyond_machine_words(run: Run) -> None:
+    huge = 10**25
+    done = run(
+        "count", "-", "-n", 4, "-e", "1e40", "-q", "--bounds", 0, huge, stdin=f"{huge}\n{huge}\n".encode()
+    )
+    assert done.values == [huge, 2 * huge]
+
+
+def test_decimal_inputs_on_a_lattice(run: Run) -> None:
+    done = run("count", "-", "-n", 4, *EXACT, "--resolution", "1/4", stdin=b"0.25\n0.6\n1\n")
+    assert done.out == "0.25\n0.75\n1.75\n"  # 0.6 is rounded to 0.5
+    wide = ("--resolution", "1/4", "--bounds", "0", 2**60)
+    done = run("count", "-", "-n", 4, "-e", "1e40", "-q", *wide, stdin=f"{2**60 - 1}.75\n".encode())
+    assert done.out == f"{2**60 - 1}.75\n"
+
+
+def test_lines_before_a_bad_one_are_released(run: Run) -> None:
+    done = run("count", "-", "-n", 9, *EXACT, stdin=b"1\n0\n777x\n1\n")
+    assert (done.code, done.values) == (2, [1, 1])
+    assert done.err.splitlines()[-1] == "trilift: line 3: not an integer; values released: 2"
+    assert "777" not in done.err
+
+
+def test_refusals_do_not_repeat_data(run: Run) -> None:
+    done = run("count", "-", "-n", 9, *EXACT, stdin=b"1\n5\n")
+    assert done.err.splitlines()[-1] == (
+        "trilift: line 2: outside the bounds [0, 1] (see --bounds and --clip); values released: 1"
+    )
+
+
+def test_the_horizon_ends_the_count(run: Run) -> None:
+    done = run("count", "-", "-n", 2, *EXACT, stdin=b"1\n1\n1\n1\n")
+    assert (done.code, done.values) == (2, [1, 2])
+    assert done.err.splitlines()[-1] == "trilift: line 3: past the horizon 2; values released: 2"
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf"])
+def test_empty_input(run: Run, data: bytes) -> None:
+    done = run("count", "-", "-n", 2, *EXACT, "--state", "s.json", stdin=data)
+    assert (done.code, done.out, done.err) == (2, "", "trilift: the input holds no numbers\n")
+    assert not Path("s.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none.txt", "-n", 2, "-e", 1), "none.txt: No such file or directory"),
+        (("-", "-n", 2), "--epsilon is needed"),
+        (("-", "-e", 1), "--horizon is needed"),
+        (("-", "-e", 1, "--state", "s.json"), "--horizon is needed (there is no saved state s.json yet)"),
+        (("-", "-n", 2, "-e", "nan"), "epsilon must be a finite number > 0, got 'nan'"),
+        (("-", "-n", 2, "-e", "1_0"), "epsilon must be a finite number > 0, got '1_0'"),
+        (("-", "-n", 0, "-e", 1), "horizon must be an integer >= 1, got 0"),
+        (
+            ("-", "-n", 2, "-e", 1, "--objective", "best"),
+            "objective must be one of 'max', 'mean', got 'best'",
+        ),
+        (("-", "-n", 2, "-e", 1, "--bounds", 1, 0), "bounds must be a pair with low < high"),
+        (("-", "-n", 2, "-e", 1, "--resolution", "0.3"), "resolution must be 1, 1/2, 1/4"),
+        (("-", "-n", 2, "-e", 1, "--chain", "nothing"), "no artifact is named 'nothing'"),
+        (("-", "-n", 2, "-e", 1, "--column", "a", "--delimiter", "ab"), "delimiter must be one character"),
+        (("-", "-n", 2, "-e", 1, "--state", "no/s.json"), "no/s.json"),
+        (("-", "-n", 2, "-e", 1, "--out", "catalogue"), "--out catalogue exists already"),
+        (("-", "-n", 2, "-e", 1, "--out", "no/o"), "--out no/o: the folder no does not exist"),
+    ],
+)
+def test_bad_arguments(refused: Run, arguments: tuple[object, ...], message: str) -> None:
+    assert message in str(refused("count", *arguments, stdin=b"1\n"))
+
+
+def test_a_state_continues_as_if_never_interrupted(run: Run) -> None:
+    """Two files with the same counter: one takes the stream at once, one in three parts."""
+    Counter(1, horizon=60).save("whole.json")
+    Path("parts.json").write_bytes(Path("whole.json").read_bytes())
+    text = [b"1\n0\n1\n" * 5, b"1\n", b"0\n1\n" * 8]
+    whole = run("count", "-", "-q", "--state", "whole.json", stdin=b"".join(text))
+    parts = [run("count", "-", "-q", "--state", "parts.json", stdin=part) for part in text]
+    assert whole.code == 0
+    assert (whole.err, [part.err for part in parts]) == ("", ["", "", ""])
+    assert "".join(part.out for part in parts) == whole.out
+    counter = Counter.load("parts.json")
+    assert counter.step == len(whole.values) == 32
+    assert counter.update(1, step=32) == whole.values[-1]
+
+
+def test_a_new_state_is_private_and_complete(run: Run) -> None:
+    done = run("count", "-", "-n", 9, "-e", "1/3", "-q", "--state", "s.json", stdin=b"1\n0\n")
+    assert done.code == 0
+    assert stat.S_IMODE(os.stat("s.json").st_mode) == 0o600
+    counter = Counter.load("s.json")
+    assert (counter.step, counter.horizon, counter.epsilon) == (2, 9, Fraction(1, 3))
+    again = run("count", "-", "-n", 9, "-e", "1/3", "-q", "--state", "s.json", "--json", stdin=b"1\n")
+    assert json.loads(again.out)["step"] == 3
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--epsilon", 2),
+        ("--horizon", 8),
+        ("--objective", "mean"),
+        ("--bounds", 0, 2),
+        ("--clip",),
+        ("--resolution", "1/2"),
+        ("--max-contributions", 2),
+        ("--chain", "direct-max-16"),
+        ("--postprocess", "monotone"),
+    ],
+)
+def test_options_that_contradict_the_state(refused: Run, option: tuple[object, ...]) -> None:
+    Counter(1, horizon=9).save("s.json")
+    before = Path("s.json").read_bytes()
+    message = refused("count", "-", "-q", "--state", "s.json", *option, stdin=b"1\n")
+    assert f"{option[0]} differs from that of the saved state s.json" in str(message)
+    assert Path("s.json").read_bytes() == before
+
+
+def test_out_is_continued_with_the_state(run: Run) -> None:
+    options = ("--state", "s.json", "--out", "o.csv", "--column", "x")
+    run("count", "-", "-n", 9, *EXACT, *options, stdin=b"x\n1\n1\n")
+    done = run("count", "-", "-q", *options, stdin=b"x\n1\n")
+    assert done.code == 0
+    assert Path("o.csv").read_text() == "step,released\n1,1\n2,2\n3,3\n"
+
+
+def test_the_state_is_saved_before_values_are_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(text: str, **_: object) -> None:
+        raise ClosedPipeError
+
+    monkeypatch.setattr(trilift.counting, "write", gone)
+    done = run("count", "-", "-n", 9, "-e", 1, "-q", "--state", "s.json", stdin=b"1\n1\n1\n")
+    assert (done.code, done.out) == (141, "")
+    assert Counter.load("s.json").step == 3
+
+
+def test_a_bad_line_leaves_the_state_at_the_line_before(run: Run) -> None:
+    done = run("count", "-", "-n", 9, *EXACT, "--state", "s.json", stdin=b"1\n1\nx\n")
+    assert done.code == 2
+    assert Counter.load("s.json").step == 2
+
+
+def test_a_state_is_not_continued_twice_at_once(refused: Run) -> None:
+    Counter(1, horizon=9).save("s.json")
+    with exclusive(Path("s.json")):
+        message = refused("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
+    assert "in use by another process" in str(message)
+
+
+def test_damaged_and_foreign_states(refused: Run) -> None:
+    Path("s.json").write_text("{}")
+    assert "not a counter state" in str(refused("count", "-", "-q", "--state", "s.json", stdin=b"1\n"))
+    Counter(1, horizon=9, dimension=2).save("v.json")
+    assert "a counter of vectors" in str(refused("count", "-", "-q", "--state", "v.json", stdin=b"1\n"))
+
+
+@given(st.integers(-(2**80), 2**80), st.integers(0, 70))
+def test_value_text_loses_nothing(num: int, places: int) -> None:
+    value = Fraction(num, 1 << places)
+    text = value_text(value)
+    assert Fraction(text) == value
+    assert "e" not in text
