@@ -17,7 +17,7 @@ from trilift.stream.keys import simulation_key
 from trilift.stream.keystream import Keystream
 from trilift.stream.laplace import LaplaceRows
 
-__all__ = ["main", "measure"]
+__all__ = ["main", "measure", "opendp_rate"]
 
 
 def _best_rate(call: Callable[[], object], draws: int, *, repeats: int) -> float:
@@ -30,7 +30,13 @@ def _best_rate(call: Callable[[], object], draws: int, *, repeats: int) -> float
     return draws / best
 
 
-def _opendp_rate(scale: int, draws: int) -> float | None:
+def opendp_rate(scale: int, draws: int) -> float | None:
+    """Return the draws per second of OpenDP's exact vector sampler, or None where it is not installed.
+
+    Args:
+        scale: integer scale of the discrete Laplace distribution.
+        draws: entries per call.
+    """
     try:
         import opendp.prelude as dp
     except ImportError:
@@ -59,7 +65,7 @@ def measure(*, scale: int, rows: int, draws: int, peer_draws: int) -> dict[str, 
     blocks = np.arange(max(1, draws // rows))
     stream = Keystream(simulation_key(0))
     ours = _best_rate(lambda: plan.sample(stream, 0, blocks).to_float(), blocks.size * rows, repeats=5)
-    theirs = _opendp_rate(scale, peer_draws)
+    theirs = opendp_rate(scale, peer_draws)
     return {
         "scale": scale,
         "rows": rows,
