@@ -27,7 +27,8 @@ __all__ = ["Counter"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
-_PAGE = 256
+_PAGE = 256  # steps whose noise is computed together for single updates
+_PAGE_NUMBERS = 1 << 20  # fewer steps for very long vectors
 
 
 class Counter:
@@ -384,8 +385,9 @@ class Counter:
         """Return the noise of the next k steps, shape (k, d); single steps come from a page kept at hand."""
         start, page = self._page
         if k == 1 and not start <= self.step < start + len(page):
-            start = self.step - self.step % _PAGE
-            page = self._stacked(start, min(start + _PAGE, self.horizon))
+            steps = max(1, min(_PAGE, _PAGE_NUMBERS // self._setup.width))
+            start = self.step - self.step % steps
+            page = self._stacked(start, min(start + steps, self.horizon))
             self._page = (start, page)
         if start <= self.step and self.step + k <= start + len(page):
             return page[self.step - start : self.step - start + k]

@@ -116,6 +116,17 @@ def test_noise_does_not_depend_on_the_data(small: Make, kind: str, seed: int) ->
     assert same(released, (true[0] - true[1]).astype(object))
 
 
+def test_pages_may_be_short(small: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = small(dimension=3).extend(np.ones((30, 3), dtype=int)).tolist()
+    for numbers in (1, 12, 21):  # pages of 1, 4 and 7 steps
+        monkeypatch.setattr("trilift.counters.counter._PAGE_NUMBERS", numbers)
+        counter = small(dimension=3)
+        counter.skip(2)
+        assert [counter.update([1, 1, 1]).tolist() for _ in range(28)] == [
+            [x - 2 for x in row] for row in expected[2:]
+        ]
+
+
 def test_coordinates_have_independent_noise(small: Make) -> None:
     """Equal coordinates would mean one keystream for all: then all 30 values agree (chance below 1e-9)."""
     released = small(dimension=2).extend(np.zeros((30, 2), dtype=int))
@@ -362,7 +373,7 @@ def test_norms_never_wrap(small: Make, offset: int) -> None:
         counter = small(2.0**60, dimension=5, bounds=bounds, norm_bound=2 * width, simulation_seed=1)
         edge = [offset + width] * 2 + [offset] * 3
         counter.extend([edge, edge])
-        for bad in ([offset + width] * 4 + [offset], edge[:4] + [offset + 1]):
+        for bad in ([offset + width] * 4 + [offset], [*edge[:4], offset + 1]):
             with pytest.raises(ParameterError, match="norm_bound"):
                 counter.update(bad)
 
