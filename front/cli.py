@@ -25,6 +25,7 @@ app = typer.Typer(
     name="trilift",
     help="Private running counts: search a factorisation, prove it, plan with it, count with it.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,8 +71,8 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         note("trilift: interrupted")
         return INTERRUPTED
-    if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else BAD_INPUT
+    if isinstance(error, SystemExit):  # typer's own way out when a pipe breaks
+        return CLOSED_PIPE
     if isinstance(error, TriliftError):
         note(f"trilift: {one_line(str(error))}")
         return 1 if isinstance(error, CertificateError) else BAD_INPUT

@@ -33,11 +33,11 @@ def command(
     delimiter: Annotated[str, typer.Option(help="What separates the fields of the CSV.")] = ",",
     out: Annotated[Path | None, typer.Option(help="Write the released values to this new file.")] = None,
     objective: Annotated[
-        str | None, typer.Option(help="max or mean: which squared error to make small.  [default: max]")
+        str | None, typer.Option(help="max or mean: which squared error to make small. (default: max)")
     ] = None,
     bounds: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="LOW HIGH", help="Least and largest input.  [default: 0 1]"),
+        typer.Option(metavar="LOW HIGH", help="Least and largest input. (default: 0 1)"),
     ] = None,
     clip: Annotated[
         bool | None,
@@ -47,7 +47,7 @@ def command(
         str | None, typer.Option(help="1 for integers, or 1/2, 1/4, ...: the lattice of decimal inputs.")
     ] = None,
     max_contributions: Annotated[
-        int | None, typer.Option(help="Inputs that one person may contribute.  [default: 1]")
+        int | None, typer.Option(help="Inputs that one person may contribute. (default: 1)")
     ] = None,
     chain: Annotated[
         list[str] | None,
@@ -81,7 +81,7 @@ def command(
         "clip": clip,
         "resolution": None if resolution is None else number("resolution", resolution, above=0),
         "max_contributions": max_contributions,
-        "chain": chain,
+        "chain": chain if state is None else [_lasting(name) for name in chain or []],
         "postprocess": postprocess,
     }
     given = {name: value for name, value in given.items() if value is not None and value != []}
@@ -94,8 +94,11 @@ def command(
         if out is not None and not continued:
             new_file("--out", out)
         counter = _continued(state, given) if state is not None and continued else _new(given, state)
+        statement = counter.privacy_statement()
         if not quiet:
-            note(counter.privacy_statement())
+            note(statement)
+        elif statement.startswith("SIMULATION"):
+            note("trilift: warning: the state belongs to a simulation: what is released protects nobody")
         if state is None:
             note(
                 "trilift: warning: without --state nothing is remembered: counting the same data again "
@@ -116,6 +119,11 @@ def command(
             f"Released {count} values, up to step {counter.step} of {counter.horizon}; the standard "
             f"deviation of the last one is {counter.sd(counter.step):.6g}."
         )
+
+
+def _lasting(name: str) -> str:
+    """Return an artifact's name as a state keeps it: files by their whole path, good from everywhere."""
+    return str(Path(name).resolve()) if name.endswith(".npz") else name
 
 
 def _new(given: dict[str, Any], state: Path | None) -> Counter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,9 +66,10 @@ def _found(path: Path) -> tuple[float, float]:
     """Search, complete, certify and save a small stage; prove the file again as anybody would."""
     from trilift.artifacts import save
     from trilift.commands.optimize import artifact_of
-    from trilift.factorize import search_stage
+    from trilift.factorize import SearchStatus, search_stage
     from trilift.lift.errors import CertificateError
     from trilift.output import note
+    from trilift.signals import last_signal
     from trilift.verify import verification_report
 
     note(
@@ -75,10 +77,12 @@ def _found(path: Path) -> tuple[float, float]:
         "them for compilation)"
     )
     start = time.perf_counter()
-    result = search_stage(_SIZE, objective=_OBJECTIVE, seed=_SEED, steps=_STEPS, starts=_STARTS)
+    with last_signal() as stopped_by:
+        result = search_stage(_SIZE, objective=_OBJECTIVE, seed=_SEED, steps=_STEPS, starts=_STARTS)
+        number = stopped_by()
     seconds = time.perf_counter() - start
-    if result.status == "interrupted":
-        raise KeyboardInterrupt
+    if result.status is SearchStatus.INTERRUPTED:
+        raise typer.Exit(128 + (signal.SIGINT if number is None else number))
     artifact = artifact_of(result)
     save(artifact, path)
     note("2. Prove: every claim about it, again from the saved file, in integers")

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["app", "artifact_of"]
 
 app = typer.Typer(
-    help="Search a factorisation, prove it, and write a certified artifact.", no_args_is_help=True
+    help="Search a factorisation, prove it, and write a certified artifact.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 Size = Annotated[int, typer.Option("--size", "-m", help="Number of steps of a block.")]
@@ -27,7 +29,7 @@ Starts = Annotated[int, typer.Option(help="Random starts, moved together.")]
 Seed = Annotated[int, typer.Option(help="Seed of the starts.")]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(help="Where the search saves its state.  [default: OUT with .search in front of .npz]"),
+    typer.Option(help="Where the search saves its state. (default: OUT with .search in front of .npz)"),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]

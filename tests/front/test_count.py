@@ -16,6 +16,7 @@ import trilift.counting
 from hypothesis import given
 from hypothesis import strategies as st
 from trilift import Counter
+from trilift.artifacts import find, save
 from trilift.counting import exclusive, value_text
 from trilift.output import ClosedPipeError
 
@@ -223,6 +224,23 @@ def test_a_state_is_not_continued_twice_at_once(refused: Run) -> None:
     with exclusive(Path("s.json")):
         message = refused("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
     assert "in use by another process" in str(message)
+
+
+def test_a_state_keeps_whole_paths(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(find("direct-max-4"), "mine.npz")
+    options = ("--state", Path("s.json").resolve(), "--chain", "mine.npz", "-q")
+    assert run("count", "-", "-n", 4, "-e", 1, *options, stdin=b"1\n").code == 0
+    assert run("count", "-", *options, stdin=b"1\n").code == 0
+    monkeypatch.chdir("catalogue")
+    assert run("count", "-", *options[:2], "-q", stdin=b"1\n").code == 0
+
+
+def test_a_simulation_is_called_one(run: Run) -> None:
+    Counter(1, horizon=4, simulation_seed=1).save("s.json")
+    done = run("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
+    assert done.err == (
+        "trilift: warning: the state belongs to a simulation: what is released protects nobody\n"
+    )
 
 
 def test_damaged_and_foreign_states(refused: Run) -> None:
