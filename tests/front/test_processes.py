@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -59,12 +60,15 @@ def test_a_pipe_gets_each_value_at_once(tmp_path: Path) -> None:
     with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
+        watchdog = Timer(60, process.kill)  # else a command that waits for more would wait for ever
+        watchdog.start()
         for total in (1, 2, 3):
             process.stdin.write("1\n")
             process.stdin.flush()
             assert process.stdout.readline() == f"{total}\n"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
+        watchdog.cancel()
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert json.loads((tmp_path / "s.json").read_text())["step"] == 3
