@@ -1,4 +1,4 @@
-"""Prove L R = T_n for a whole chain by the exact dense product, the slow way: a check for the level-wise code.
+"""Prove L R = T_n for a whole chain by the exact dense product: the slow check of the level-wise code.
 
     python -m trilift.experiments.exact_product --horizon 4096 stage-mean-17 stage-mean-17 direct-mean-16
 
@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 import numpy as np
-
 from trilift.counters import chain_of
 from trilift.lift import Chain, Dyadic, lower_ones, materialise
 

@@ -81,8 +81,9 @@ def _weights(initial: Stage, settings: Settings) -> FloatArray:
     """v of the given stage, clipped into [0, 1] and rounded if the settings say so."""
     v = np.clip(initial.v, 0.0, 1.0)
     if settings.weight_bits is None:
-        return v
-    return np.floor(np.ldexp(v, settings.weight_bits) + 0.5) / 2.0**settings.weight_bits
+        return np.asarray(v, dtype=np.float64)
+    rounded: FloatArray = np.floor(np.ldexp(v, settings.weight_bits) + 0.5) / 2.0**settings.weight_bits
+    return rounded
 
 
 def _cost(initial: Stage, settings: Settings) -> float:
