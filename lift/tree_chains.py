@@ -147,8 +147,8 @@ def interpolated_chain(
 
     w_i = i/k (rounded to ``bits`` binary places, which costs next to nothing and keeps all exact) is the best
     w for stored steps. Level by level the position in a block of k^j steps is interpolated linearly, so that
-    at equal scales the squared error over log2(n)^3 tends to (k-1) / (2 log2(k)^3) for the worst step and
-    (k-1) / (3 log2(k)^3) for the mean: 0.1171 and 0.0781 for k = 17.
+    at equal scales the squared error over log2(n)^3 tends to (k-1) / (3 log2(k)^3) for the mean, and to
+    (k-1) / (2 log2(k)^3) for the worst step if k is odd, less if it is even: 0.0781 and 0.1171 for k = 17.
 
     The other arguments are those of :func:`averaged_chain`.
     """
