@@ -123,7 +123,7 @@ def _accuracies(counter: Counter, shipped: Counter, epsilon: float) -> list[Accu
 
     n = counter.horizon
     trees = [binary_tree_cost(n, objective=_OBJECTIVE), averaged_kary_tree_cost(n, objective=_OBJECTIVE)]
-    chains = [("best shipped chain", shipped), ("stage found just now", counter)]
+    chains = [("default shipped chain", shipped), ("stage found just now", counter)]
     return [tree_accuracy(cost, epsilon=epsilon) for cost in trees] + [
         chain_accuracy(name, one.setup.chain, scales=one.setup.ledger.scales, horizon=n)
         for name, one in chains
