@@ -77,6 +77,7 @@ def error_table() -> str:
     trees: list[tuple[str, Callable[[int, str], tuple[float, float]]]] = [
         ("binary tree", lambda n, o: _both(binary_tree_cost(n, objective=o))),
         ("smooth binary tree", lambda n, _: _both(smooth_binary_tree_cost(n))),
+        ("smooth binary tree, unbalanced", lambda n, _: _both(smooth_binary_tree_cost(n, balanced=False))),
         (
             "17-ary tree, subtraction",
             lambda n, o: _both(kary_tree_subtraction_cost(n, arity=17, objective=o)),

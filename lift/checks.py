@@ -32,6 +32,7 @@ def fail(name: str, wanted: str, value: object) -> ParameterError:
     return ParameterError(f"{name} must be {wanted}, got {show(value)}")
 
 
+_MAX_DECIMAL = 4000  # larger exponents would be multiplied out for minutes before anything is refused
 _NEVER_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy counts durations among its integers
 
 
@@ -78,6 +79,8 @@ def rational(
         if isinstance(value, numbers.Rational):
             exact = Fraction(int(value.numerator), int(value.denominator))
         elif isinstance(value, Decimal):
+            if value.is_finite() and value and abs(value.adjusted()) > _MAX_DECIMAL:
+                raise fail(name, f"between 1e-{_MAX_DECIMAL} and 1e{_MAX_DECIMAL} in size", value)
             exact = Fraction(value)
         else:
             exact = Fraction(float(value))

@@ -13,23 +13,39 @@ import numpy as np
 from trilift.lift.chain import Chain
 from trilift.lift.checks import choice, finite, integer
 from trilift.lift.dyadic import Dyadic
+from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
 __all__ = ["best_alpha", "diamond", "diamond_chain", "diamond_power", "diamond_stage"]
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-Pair = tuple[FloatArray, FloatArray]
+Matrix = Any
+"""A float64 array or a Dyadic matrix."""
+Pair = tuple[Matrix, Matrix]
 
 
-def _reversed_parts(A: Any, B: Any) -> tuple[Any, Any]:
+def _join(parts: list[Matrix], axis: int) -> Matrix:
+    return Dyadic.concatenate(parts, axis) if isinstance(parts[0], Dyadic) else np.concatenate(parts, axis)
+
+
+def _zeros(rows: int, columns: int, like: Matrix) -> Matrix:
+    return Dyadic.zeros((rows, columns)) if isinstance(like, Dyadic) else np.zeros((rows, columns))
+
+
+def _reversed_parts(A: Matrix, B: Matrix) -> Pair:
     """Return (A-bar, B-bar), with A-bar B-bar the strictly upper ones of size n+1."""
-    if isinstance(A, Dyadic):
-        bottom, left = Dyadic.zeros((1, A.shape[1])), Dyadic.zeros((B.shape[0], 1))
-        return Dyadic.concatenate([A[::-1], bottom]), Dyadic.concatenate([left, B[:, ::-1]], axis=1)
-    return (
-        np.concatenate([A[::-1], np.zeros((1, A.shape[1]))]),
-        np.concatenate([np.zeros((len(B), 1)), B[:, ::-1]], axis=1),
-    )
+    A_bar = _join([A[::-1], _zeros(1, A.shape[1], A)], 0)
+    return A_bar, _join([_zeros(B.shape[0], 1, B), B[:, ::-1]], 1)
+
+
+def _block_diagonal(blocks: list[Matrix]) -> Matrix:
+    total = sum(block.shape[1] for block in blocks)
+    bands, before = [], 0
+    for block in blocks:
+        rows, columns = block.shape
+        left, right = _zeros(rows, before, block), _zeros(rows, total - before - columns, block)
+        bands.append(_join([left, block, right], 1))
+        before += columns
+    return _join(bands, 0)
 
 
 def diamond_stage(base: Stage) -> Stage:
@@ -44,18 +60,10 @@ def diamond_stage(base: Stage) -> Stage:
     Chain(base)  # refuses what is not a plain factorisation
     A, B, n, r = base.A, base.B, base.size, base.inner
     A_bar, B_bar = _reversed_parts(A, B)
-    left: Any
-    right: Any
     w = np.concatenate([np.zeros(n, dtype=np.int64), np.ones(n + 1, dtype=np.int64)])
+    left, right = _block_diagonal([A, -A_bar]), _block_diagonal([B, B_bar])
     if base.is_exact:
-        upper = Dyadic.concatenate([A, Dyadic.zeros((n, r))], axis=1)
-        lower = Dyadic.concatenate([Dyadic.zeros((n + 1, r)), -A_bar], axis=1)
-        first = Dyadic.concatenate([B, Dyadic.zeros((r, n + 1))], axis=1)
-        second = Dyadic.concatenate([Dyadic.zeros((r, n)), B_bar], axis=1)
-        left, right = Dyadic.concatenate([upper, lower]), Dyadic.concatenate([first, second])
         return Stage(left, right, Dyadic(w), Dyadic.zeros(2 * r))
-    left = np.block([[A, np.zeros((n, r))], [np.zeros((n + 1, r)), -A_bar]])
-    right = np.block([[B, np.zeros((r, n + 1))], [np.zeros((r, n)), B_bar]])
     return Stage(left, right, w.astype(np.float64), np.zeros(2 * r))
 
 
@@ -84,40 +92,48 @@ def diamond(first: Pair, second: Pair, *, alpha: float) -> Pair:
     """Return (L, R) = (A, B) diamond_alpha (C, D), with L R = T_{2kn+n+k} (paper section 2).
 
     Args:
-        first: (A, B) with A B = T_n, shapes (n, r) and (r, n).
-        second: (C, D) with C D = T_k, shapes (k, s) and (s, k).
-        alpha: > 0; weighs the coarse part.
+        first: (A, B) with A B = T_n, shapes (n, r) and (r, n), float64 or Dyadic.
+        second: (C, D) with C D = T_k, shapes (k, s) and (s, k), of the same kind.
+        alpha: > 0; weighs the coarse part. A power of two for Dyadic matrices, so that L R = T exactly.
 
     Returns:
         L of shape (N, (2k+1) r + s) and R of shape ((2k+1) r + s, N), N = 2kn + n + k.
+
+    Raises:
+        ParameterError: an alpha that is not usable.
+
+    >>> L, R = diamond((Dyadic([[1]]), Dyadic([[1]])), (Dyadic([[1]]), Dyadic([[1]])), alpha=2.0)
+    >>> (L @ R).to_float().tolist()
+    [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     A, B, C, D = *first, *second
-    weight = finite("alpha", alpha, above=0)
-    n, k = len(A), len(C)
+    up, down = _weights(alpha, exact=isinstance(A, Dyadic))
+    n, k = A.shape[0], C.shape[0]
     A_bar, B_bar = _reversed_parts(A, B)
-    lefts = [A, -A_bar] * k + [A]
-    rights = [B, B_bar] * k + [B]
-    coarse_L = np.concatenate([np.zeros((n, C.shape[1])), weight * np.repeat(C, 2 * n + 1, axis=0)])
-    coarse_R = np.concatenate([np.repeat(D, 2 * n + 1, axis=1) / weight, np.zeros((len(D), n))], axis=1)
-    L = np.concatenate([_block_diagonal(lefts), coarse_L], axis=1)
-    R = np.concatenate([_block_diagonal(rights), coarse_R])
+    repeated = np.repeat(np.arange(k), 2 * n + 1)
+    coarse_L = _join([_zeros(n, C.shape[1], C), C[repeated] * up], 0)
+    coarse_R = _join([D[:, repeated] * down, _zeros(D.shape[0], n, D)], 1)
+    L = _join([_block_diagonal([A, -A_bar] * k + [A]), coarse_L], 1)
+    R = _join([_block_diagonal([B, B_bar] * k + [B]), coarse_R], 0)
     return L, R
 
 
-def _block_diagonal(blocks: list[FloatArray]) -> FloatArray:
-    out = np.zeros((sum(len(b) for b in blocks), sum(b.shape[1] for b in blocks)))
-    row = column = 0
-    for block in blocks:
-        out[row : row + len(block), column : column + block.shape[1]] = block
-        row, column = row + len(block), column + block.shape[1]
-    return out
+def _weights(alpha: float, *, exact: bool) -> tuple[Any, Any]:
+    """Return alpha and 1 / alpha as what the matrices are multiplied by."""
+    weight = finite("alpha", alpha, above=0)
+    if not exact:
+        return weight, 1.0 / weight
+    power = int(np.frexp(weight)[1]) - 1
+    if weight != 2.0**power:
+        raise ParameterError(f"alpha must be a power of two for exact matrices, got {weight}")
+    return Dyadic([1]).scaled(power), Dyadic([1]).scaled(-power)
 
 
 def diamond_power(base: Pair, power: int, *, objective: str, steps: int | None = None) -> Pair:
     """Return the p-fold diamond of (A, B), taken left to right with the best alpha each time.
 
     Args:
-        base: (A, B) with A B = T_k.
+        base: (A, B) with A B = T_k, float64.
         power: p >= 1; the size is ((2k+1)^p - 1)/2.
         objective: "max" or "mean", for alpha.
         steps: keep the first ``steps`` rows of L and columns of R only (truncation keeps both bounds).

@@ -68,8 +68,14 @@ class Dyadic:
 
     @classmethod
     def exact(cls, values: Any) -> Dyadic:
-        """Return finite floats (or integers) as the dyadic numbers that they are."""
+        """Return finite floats (or integers) as the dyadic numbers that they are.
+
+        Raises:
+            ParameterError: NaN, infinities, or floats wider than float64 (they would be rounded).
+        """
         array = numeric_array("values", values)
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+            raise ParameterError(f"values must be float64 or narrower, got {array.dtype}")
         if array.dtype.kind in "iu":
             return cls(array, 0)
         mantissas, exponents = np.frexp(array.astype(np.float64))

@@ -17,7 +17,11 @@ from trilift.lift.stage import Stage
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
-__all__ = ["Plan", "Shape", "plan", "screen", "shape_of"]
+__all__ = ["MAX_HORIZON", "Plan", "Shape", "plan", "screen", "shape_of"]
+
+
+MAX_HORIZON = 10**15
+"""The walk through all chains of some artifacts takes too long beyond this."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,10 @@ def screen(shapes: list[Shape], horizon: int, *, objective: str, keep: int = 1) 
     of the stages above the finest does not matter to it.
 
     Raises:
-        ParameterError: no top among the shapes, or a stage of size 1.
+        ParameterError: a horizon above 10^15, no top among the shapes, or a stage of size 1.
         HorizonError: no chain of the given shapes reaches the horizon.
     """
+    integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
     tops = [shape for shape in shapes if shape.is_top]
     stages = sorted((s for s in shapes if not s.is_top), key=lambda s: s.size)
     if not tops:

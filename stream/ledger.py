@@ -37,7 +37,8 @@ MIN_SCALE = 1 << 10
 MAX_PLACES = 256
 """Most binary places of an input or an output lattice."""
 
-_RANGE = 480  # level scales stay within 2^-480 .. 2^480, so that their squares and all draws fit floats
+_RANGE = 480  # level scales stay within 2^-480 .. 2^480, so that their squares fit floats
+_MAX_ROW_PLACES = 540  # finer row lattices could underflow in the float path; draws that overflow are refused
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,11 @@ def check_ledger(chain: Chain, ledger: Ledger) -> None:
         extra = entry.coarsest - _coarsest(places)
         if extra < 0 or entry.size != stage.size or entry.places != _refined(places, extra):
             raise ParameterError(f"the ledger belongs to another chain: level {index} has other rows")
+        if max(entry.places) > _MAX_ROW_PLACES:
+            raise ParameterError(
+                f"level {index} needs a lattice of 2^-{max(entry.places)}, and 2^-{_MAX_ROW_PLACES} is the"
+                " finest: use inputs or weights v with fewer binary places"
+            )
         spent += ledger.change * sensitivities[index] / entry.scale
         below += _weight_places(stage)
     if spent > ledger.epsilon:

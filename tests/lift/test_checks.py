@@ -186,3 +186,13 @@ def test_shown_values_are_short_and_on_one_line() -> None:
         text = checks.show(value)
         assert len(text) <= 60
         assert "\n" not in text
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1e999999999", "1e-999999999", "1e5000"])
+def test_decimals_of_absurd_size_are_refused_at_once(text: str) -> None:
+    with pytest.raises(ParameterError, match="x must be"):
+        checks.rational("x", Decimal(text))
+
+
+def test_zero_decimals_with_large_exponents_are_zero() -> None:
+    assert checks.rational("x", Decimal("0e999")) == 0

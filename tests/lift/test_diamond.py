@@ -206,3 +206,25 @@ def test_arguments_that_are_refused(make: Any) -> None:
     for steps in (0, 13, 2.0, True):
         with pytest.raises(ParameterError, match="steps must be an integer >= 1 and <= 12"):
             diamond_power(base, 2, objective="max", steps=steps)  # type: ignore[arg-type]
+
+
+def test_exact_diamond_equals_its_stage_form_exactly() -> None:
+    """With alpha a power of two the matrices are exact, and so is the comparison with the chain."""
+    B = Dyadic([[1, 0, 1], [0, 1, 0], [0, 0, 1]])
+    A = Dyadic([[1, 0, -1], [1, 1, -1], [1, 1, 0]])
+    C, D = Dyadic([[1, 0], [1, 1]]), Dyadic([[1, 0], [0, 1]])
+    L, R = diamond((A, B), (C, D), alpha=0.5)
+    assert (L @ R).equals(Dyadic(lower_ones(L.shape[0])))
+    chain = Chain(Stage.plain(C, D), [diamond_stage(Stage.plain(A, B))])
+    dense = materialise(chain, chain.capacity)
+    top = dense.level == 1
+    used = Dyadic.concatenate([dense.L[:, ~top], dense.L[:, top].scaled(-1)], axis=1)
+    assert (used @ used.T).equals(L @ L.T)
+    columns = dense.R[~top].abs_sum(axis=0) + dense.R[top].scaled(1).abs_sum(axis=0)
+    assert columns.equals(R.abs_sum(axis=0))
+
+
+def test_exact_diamond_needs_a_power_of_two() -> None:
+    one = (Dyadic([[1]]), Dyadic([[1]]))
+    with pytest.raises(ParameterError, match="power of two"):
+        diamond(one, one, alpha=0.75)

@@ -236,3 +236,9 @@ def test_shapes_and_exponents_that_do_not_fit() -> None:
         Dyadic([1, 2]).fraction()
     with pytest.raises(ParameterError, match="do not fit"):
         Dyadic([[1, 2]]) @ Dyadic([[1, 2]])
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize <= 8, reason="no wider float on this platform")
+def test_wider_floats_are_refused_instead_of_rounded() -> None:
+    with pytest.raises(ParameterError, match="float64"):
+        Dyadic.exact(np.array([1.0], dtype=np.longdouble))

@@ -177,3 +177,9 @@ def test_stages_of_one_step_are_refused(make: Any) -> None:
     assert not one.is_plain
     with pytest.raises(ParameterError, match="size at least 2"):
         plan({"one": one, "top": trivial(3)}, 2)
+
+
+def test_horizons_beyond_reach_are_refused_at_once() -> None:
+    one = Stage.plain(np.eye(1), np.eye(1))
+    with pytest.raises(ParameterError, match="horizon must be"):
+        plan({"one": one}, 10**40)

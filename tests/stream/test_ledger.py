@@ -16,7 +16,7 @@ from trilift.lift.chain import Chain
 from trilift.lift.dense import materialise
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
-from trilift.lift.stage import Stage
+from trilift.lift.stage import Stage, lower_ones
 from trilift.stream.ledger import MIN_SCALE, check_ledger, make_ledger
 
 EPSILONS = [
@@ -366,3 +366,19 @@ def test_the_ledger_as_text(lab) -> None:
     text = lab.ledger(shipped(SHIPPED[1]), Fraction(1, 3)).as_text()
     assert text.startswith("epsilon asked 1/3, spent 0.333")
     assert "level 1: size 4" in text
+
+
+def test_lattices_that_could_underflow_in_floats_are_refused() -> None:
+    """A v of 600 binary places would put the level above on a lattice that floats cannot unit-step."""
+    tiny = Dyadic([1], 600)
+    v = Dyadic.concatenate([tiny, tiny])
+    one = Dyadic([1, 1])
+    fine = Stage(
+        Dyadic(lower_ones(2)) - Dyadic([0, 1])[:, None] * (one - v)[None, :],
+        Dyadic(np.eye(2, dtype=np.int64)),
+        Dyadic([0, 1]),
+        v,
+    )
+    chain = Chain(Stage.plain(Dyadic([[1]]), Dyadic([[1]])), [fine])
+    with pytest.raises(ParameterError, match="finest"):
+        make_ledger(chain, 1, scales=[1.0, 1.0])
