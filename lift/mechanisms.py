@@ -49,7 +49,7 @@ class _Tree:
     cost: Callable[..., TreeCost | HonakerCost]
     stage: Callable[..., Stage]
     chain: Callable[..., Chain] | str
-    arity: int | None  # by default; None where it cannot be chosen
+    arity: tuple[int, int] | None  # by default, the best for max and for mean; None: it cannot be chosen
     limits: Callable[[int], tuple[float, float]]
 
 
@@ -63,13 +63,21 @@ def _exactly(dense: Callable[..., trees.Pair]) -> Callable[..., Stage]:
     return stage
 
 
-def _smooth(horizon: int, **options: Any) -> TreeCost:
-    choice("objective", options.get("objective", "max"), ("max", "mean"))  # nothing to choose
-    return smooth_binary_tree_cost(horizon)
+def _smooth(balanced: bool) -> Callable[..., TreeCost]:
+    # The objective has nothing to choose here.
+    return lambda horizon, **_: smooth_binary_tree_cost(horizon, balanced=balanced)
 
 
-def _smooth_stage(horizon: int, **_: Any) -> Stage:
-    return _exactly(trees.smooth_binary_tree)(horizon)
+def _smooth_stage(balanced: bool) -> Callable[..., Stage]:
+    dense = _exactly(trees.smooth_binary_tree)
+    return lambda horizon, **_: dense(horizon, balanced=balanced)
+
+
+def _unbalanced_limit() -> float:
+    """Least 2 t^2 (1-t) / H(t)^3 for a share t of zeros, H the binary entropy; flat at the minimum."""
+    shares = [i / 10000 for i in range(1000, 2500)]
+    entropies = [-t * math.log2(t) - (1 - t) * math.log2(1 - t) for t in shares]
+    return min(2 * t * t * (1 - t) / H**3 for t, H in zip(shares, entropies, strict=True))
 
 
 def _log3(k: int) -> float:
@@ -97,37 +105,40 @@ def _honaker_limits(k: int) -> tuple[float, float]:
     return 2 * worst / _log3(k), mean
 
 
+_DENSE = "its weights are dense (see interpolated_chain)"
+_PASCAL = "its levels follow Pascal's triangle"
+
 _TREES = {
     "binary-tree": _Tree(
         binary_tree_cost, _exactly(trees.binary_tree), binary_tree_chain, None, lambda _: (2.0, 1.0)
     ),
-    "smooth-tree": _Tree(
-        _smooth, _smooth_stage, "its levels follow Pascal's triangle", None, lambda _: (0.25, 0.25)
+    "smooth-tree": _Tree(_smooth(True), _smooth_stage(True), _PASCAL, None, lambda _: (0.25, 0.25)),
+    "smooth-tree-unbalanced": _Tree(
+        _smooth(False), _smooth_stage(False), _PASCAL, None, lambda _: (_unbalanced_limit(),) * 2
     ),
     "kary": _Tree(
         kary_tree_cost,
         _exactly(trees.kary_tree),
         kary_tree_chain,
-        17,
+        (17, 17),
         lambda k: (2 * (k - 1) / _log3(k), (k - 1) / _log3(k)),
     ),
     "kary-subtraction": _Tree(
         kary_tree_subtraction_cost,
         _exactly(trees.kary_tree_subtraction),
         kary_tree_subtraction_chain,
-        17,
+        (17, 19),
         _subtraction_limits,
     ),
     "kary-averaged": _Tree(
         averaged_kary_tree_cost,
         _exactly(trees.averaged_kary_tree),
         "it reads the same sums in two ways (see averaged_chain)",
-        17,
+        (17, 17),
         _averaged_limits,
     ),
-    "honaker": _Tree(
-        honaker_cost, honaker_stage, "its weights are dense (see interpolated_chain)", 2, _honaker_limits
-    ),
+    "honaker": _Tree(honaker_cost, honaker_stage, _DENSE, (2, 2), _honaker_limits),
+    "honaker-kary": _Tree(honaker_cost, honaker_stage, _DENSE, (12, 13), _honaker_limits),
 }
 
 NAMES = (*_TREES, "toeplitz-sqrt", "paper")
@@ -141,7 +152,8 @@ def price(name: str, horizon: int, *, objective: str = "max", arity: int | None 
         name: one of :data:`NAMES`.
         horizon: number of steps n >= 1.
         objective: "max" or "mean": which error the number of levels, or the paper's factors, are chosen for.
-        arity: children per node of the k-ary trees; 17 by default, 2 for "honaker".
+        arity: children per node of the k-ary trees; by default the best for long streams and the objective
+            (17, or 19 for "kary-subtraction" by mean; 12 and 13 for "honaker-kary"), 2 for "honaker".
 
     Raises:
         ParameterError: an unknown name, an argument out of range, an arity for a mechanism that has none.
@@ -151,7 +163,7 @@ def price(name: str, horizon: int, *, objective: str = "max", arity: int | None 
     """
     choice("mechanism", name, NAMES)
     choice("objective", objective, ("max", "mean"))
-    options = _options(name, arity)
+    options = _options(name, objective, arity)
     if name == "paper":
         return _paper(horizon, objective)
     if name == "toeplitz-sqrt":
@@ -173,7 +185,7 @@ def price(name: str, horizon: int, *, objective: str = "max", arity: int | None 
 def _tree_levels(name: str, tree: TreeCost | HonakerCost) -> tuple[Level, ...]:
     """Levels with their block sizes in steps; each takes an equal share of epsilon."""
     k, b, n = tree.arity, tree.sensitivity, tree.horizon
-    if name == "smooth-tree":
+    if name.startswith("smooth-tree"):
         return (Level(name, n, float(b)),)  # its sums are not of a few lengths
     sizes = [k**j for j in range(tree.levels)]
     sizes += [n] * (b - len(sizes))  # the averaged tree's total
@@ -212,8 +224,8 @@ def _paper(horizon: int, objective: str) -> MechanismCost:
 def leading_constants(name: str, *, arity: int | None = None) -> tuple[float, float] | None:
     """Return the limits of kappa (max, mean) for long streams; None for "toeplitz-sqrt", which has none.
 
-    Each is that of the best number of levels. Sources: Arkhipov and Kalinin, Table 1 and appendix C; for
-    "honaker" new.
+    Each is that of the best number of levels, and by default of the best arity for that error. Sources:
+    Arkhipov and Kalinin, Table 1 and appendix C; for "smooth-tree-unbalanced" and the weighted trees new.
 
     Raises:
         ParameterError: an unknown name, or an arity that it cannot have.
@@ -222,15 +234,20 @@ def leading_constants(name: str, *, arity: int | None = None) -> tuple[float, fl
     [0.2348, 0.1236]
     """
     choice("mechanism", name, NAMES)
-    options = _options(name, arity)
     if name == "toeplitz-sqrt":
+        _options(name, "max", arity)
         return None
     if name == "paper":
+        _options(name, "max", arity)
         both = [2 * (b * norm) ** 2 / math.log2(2 * PAPER_SIZE + 1) ** 3 for b, norm in PAPER_NORMS.values()]
         return both[0], both[1]
-    k = options.get("arity", 2)
-    _TREES[name].cost(1, **options)  # refuses an arity that it cannot have
-    return _TREES[name].limits(k)
+    tree = _TREES[name]
+    limits = []
+    for objective in ("max", "mean"):
+        options = _options(name, objective, arity)
+        tree.cost(1, **options)  # refuses an arity that it cannot have
+        limits.append(tree.limits(options.get("arity", 2))[objective == "mean"])
+    return limits[0], limits[1]
 
 
 def plain_stage(name: str, horizon: int, *, objective: str = "max", arity: int | None = None) -> Stage:
@@ -247,7 +264,8 @@ def plain_stage(name: str, horizon: int, *, objective: str = "max", arity: int |
     Fraction(0, 1)
     """
     choice("mechanism", name, NAMES)
-    options = _options(name, arity)
+    choice("objective", objective, ("max", "mean"))
+    options = _options(name, objective, arity)
     if name == "paper":
         raise ParameterError("the factors of 'paper' are not part of trilift, only their norms")
     if name == "toeplitz-sqrt":
@@ -268,7 +286,8 @@ def stream_chain(name: str, horizon: int, *, objective: str = "max", arity: int 
     (10, 10)
     """
     choice("mechanism", name, NAMES)
-    options = _options(name, arity)
+    choice("objective", objective, ("max", "mean"))
+    options = _options(name, objective, arity)
     if name not in _TREES:
         reason = (
             "every row of L is dense" if name == "toeplitz-sqrt" else "its factors are not part of trilift"
@@ -280,11 +299,12 @@ def stream_chain(name: str, horizon: int, *, objective: str = "max", arity: int 
     return chain(horizon, objective=objective, **options)
 
 
-def _options(name: str, arity: int | None) -> dict[str, int]:
+def _options(name: str, objective: str, arity: int | None) -> dict[str, int]:
     """Return the arity as an argument, where the mechanism has one."""
-    default = _TREES[name].arity if name in _TREES else None
-    if default is None:
+    defaults = _TREES[name].arity if name in _TREES else None
+    if defaults is None:
         if arity is not None:
             raise ParameterError(f"the mechanism {name!r} has no arity to choose")
         return {}
+    default = defaults[objective == "mean"]
     return {"arity": default if arity is None else integer("arity", arity, minimum=2)}

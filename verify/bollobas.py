@@ -105,8 +105,7 @@ def _share(a: int, b: int) -> Fraction:
 
 
 def binary_cost_sq_bound(size: int, *, objective: str) -> Fraction:
-    """Return a rational at most |L|_(2->inf)^2 |R|_(1->1)^2 (or |L|_F^2 |R|^2 / n) for all 0/1 factors of
-    T_n.
+    """Return a lower bound of |L|_(2->inf)^2 |R|_(1->1)^2, or |L|_F^2 |R|^2 / n, for 0/1 factors of T_n.
 
     max: the least a^2 b with C(a+b, a) >= n-1. mean: for each a, the least sum of n-1 integers b_i >= 1 that
     keep Yue's sum within 1; that sum is convex in the b_i, so they may differ by at most 1. The last row of L
