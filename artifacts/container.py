@@ -7,20 +7,20 @@ ever unpickled.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from trilift.artifacts.canonical import ARRAYS
 from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.files import atomic_write
 
 __all__ = ["MEMBERS", "Member", "Reader", "open_container", "write_container"]
 
@@ -159,23 +159,14 @@ def write_container(path: str | os.PathLike[str], members: Mapping[str, Array]) 
     Raises:
         OSError: the file cannot be written.
     """
-    target = Path(path)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name in MEMBERS:
-                    entry = zipfile.ZipInfo(f"{name}.npy", date_time=_EPOCH)
-                    entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
-                    entry.external_attr = 0o644 << 16
-                    archive.writestr(entry, _npy(members[name]), compresslevel=6)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in MEMBERS:
+            entry = zipfile.ZipInfo(f"{name}.npy", date_time=_EPOCH)
+            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, _npy(members[name]), compresslevel=6)
+    atomic_write(path, packed.getvalue())
 
 
 def _npy(array: Array) -> bytes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import numpy as np
 from trilift.factorize.settings import Settings
 from trilift.factorize.state import State
 from trilift.lift.errors import ArtifactFormatError, ParameterError
+from trilift.lift.files import atomic_write
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
+__all__ = ["load_checkpoint", "read_arrays", "save_checkpoint", "write_arrays"]
 
 _FORMAT = "trilift-search-1"
 _ARRAYS = ("V", "v", "mu_V", "mu_v", "nu_V", "nu_v")
@@ -24,44 +24,32 @@ def save_checkpoint(path: Path, settings: Settings, state: State) -> None:
     """Write the state so that the file at ``path`` is always a whole one, the old or the new."""
     meta = json.dumps({"format": _FORMAT, "step": state.step, "seconds": state.seconds})
     history = np.array(state.history, dtype=np.float64).reshape(-1, 2)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                allow_pickle=False,
-                meta=np.array(meta),
-                settings=np.array(settings.as_json()),
-                best_V=state.best_V,
-                best_v=state.best_v,
-                best_cost=np.float64(state.best_cost),
-                history=history,
-                **state.arrays,
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    write_arrays(
+        path,
+        meta=np.array(meta),
+        settings=np.array(settings.as_json()),
+        best_V=state.best_V,
+        best_v=state.best_v,
+        best_cost=np.float64(state.best_cost),
+        history=history,
+        **state.arrays,
+    )
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself durable, where the system can (it is not a failure where it cannot)."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+def write_arrays(path: Path, **arrays: Any) -> None:
+    """Write arrays by name into an .npz file that appears whole or not at all."""
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **arrays)
+    atomic_write(path, packed.getvalue())
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_arrays(path: Path) -> dict[str, Any]:
+    """Read all arrays of an .npz file, without pickle.
+
+    Raises:
+        ParameterError: there is no such file.
+        ArtifactFormatError: it cannot be read.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
@@ -84,7 +72,7 @@ def load_checkpoint(path: Path, settings: Settings) -> State:
         ParameterError: there is no such file, or it belongs to a search with other settings.
         ArtifactFormatError: the file is damaged or not a checkpoint.
     """
-    data = _read(path)
+    data = read_arrays(path)
     try:
         meta = json.loads(str(data["meta"]))
         step, seconds = meta["step"], float(meta["seconds"])

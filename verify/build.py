@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from dataclasses import replace
@@ -24,6 +23,7 @@ from trilift.artifacts.certificate import OBJECTIVES
 from trilift.artifacts.listing import INDEX, index_record
 from trilift.lift.checks import choice
 from trilift.lift.errors import CertificateError, ParameterError, TriliftError
+from trilift.lift.files import atomic_write
 from trilift.lift.stage import Stage
 from trilift.verify.certification import certify
 from trilift.verify.completion import DEFAULT, Bits, complete, loss
@@ -111,9 +111,7 @@ def build_folder(raw: Path, target: Path, *, report: Any = print) -> list[str]:
 def write_index(folder: Path) -> None:
     """Write ``index.json`` from the headers of the artifacts in a folder."""
     records = [index_record(path) for path in sorted(folder.glob("*.npz"))]
-    partial = folder / f".{INDEX}.part"
-    partial.write_text(json.dumps(records, indent=1) + "\n", encoding="ascii")
-    os.replace(partial, folder / INDEX)
+    atomic_write(folder / INDEX, (json.dumps(records, indent=1) + "\n").encode("ascii"))
 
 
 def _kappa(artifact: Artifact) -> float:

@@ -76,7 +76,7 @@ def test_a_failed_write_leaves_the_old_checkpoint(stored, monkeypatch):
     def full(handle):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(module.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="no space"):
         save_checkpoint(stored, settings(), initial_state(settings(), None))
     assert stored.read_bytes() == before
