@@ -18,6 +18,8 @@ class SearchStatus(StrEnum):
     """All steps were done, and at least one start stayed finite."""
     INTERRUPTED = "interrupted"
     """Stopped by SIGTERM or SIGINT; a checkpoint, if asked for, holds everything."""
+    OUT_OF_TIME = "out of time"
+    """The time budget was spent before all steps were done; a checkpoint, if asked for, holds everything."""
     DIVERGED = "diverged"
     """Every start ran into NaN or infinity; ``stage`` is the best seen before that, if any."""
 

@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh
 from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
+from trilift.factorize.devices import over_starts, place_starts, start_mesh
 from trilift.factorize.estimate import step_seconds
 from trilift.factorize.interrupt import Interrupt
 from trilift.factorize.objective import Kind, exact_cost, objective_and_gradient
@@ -22,7 +24,8 @@ from trilift.factorize.result import SearchResult, SearchStatus
 from trilift.factorize.schedule import Schedule
 from trilift.factorize.settings import Settings, make_settings
 from trilift.factorize.state import State, initial_state, stage_from
-from trilift.lift.checks import fail, flag
+from trilift.factorize.warm import Source, warm_stage
+from trilift.lift.checks import fail, finite, flag, integer
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
@@ -40,7 +43,7 @@ def _pack(state: Any, arrays: Arrays, step: jax.Array) -> Any:
     return adam._replace(count=count, **names), schedule._replace(count=count)
 
 
-@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule", "frozen"))
+@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule", "frozen", "mesh"))
 def _chunk(
     arrays: Arrays,
     first: jax.Array,
@@ -51,10 +54,11 @@ def _chunk(
     steps: int,
     schedule: Schedule,
     frozen: bool,
-) -> tuple[Arrays, jax.Array]:
-    """Do the steps first, ..., end - 1; return the arrays and every start's exact cost.
+    mesh: Mesh | None,
+) -> tuple[Arrays, jax.Array, jax.Array]:
+    """Do the steps first, ..., end - 1; return the arrays, every start's exact cost, and which are finite.
 
-    ``frozen`` keeps v where it is.
+    ``frozen`` keeps v where it is; ``mesh`` holds the devices that share the starts.
     """
     optimiser = optax.adam(optax.cosine_decay_schedule(schedule.rate, steps))
     gradient = jax.vmap(partial(objective_and_gradient, kind=kind), in_axes=(0, 0, None))
@@ -68,21 +72,29 @@ def _chunk(
         v = point["v"] if frozen else jnp.clip(moved["v"], 0.0, 1.0)
         return {"V": moved["V"], "v": v}, moments
 
-    point = {name: arrays[name] for name in "Vv"}
-    moments = _pack(optimiser.init(point), arrays, first)
-    point, moments = jax.lax.fori_loop(first, end, body, (point, moments))
-    adam = moments[0]
-    done = dict(point)
-    for name in "Vv":
-        done |= {f"mu_{name}": adam.mu[name], f"nu_{name}": adam.nu[name]}
-    return done, jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["v"])
+    def work(arrays: Arrays, first: jax.Array, end: jax.Array) -> tuple[Arrays, jax.Array, jax.Array]:
+        point = {name: arrays[name] for name in "Vv"}
+        moments = _pack(optimiser.init(point), arrays, first)
+        point, moments = jax.lax.fori_loop(first, end, body, (point, moments))
+        adam = moments[0]
+        done = dict(point)
+        for name in "Vv":
+            done |= {f"mu_{name}": adam.mu[name], f"nu_{name}": adam.nu[name]}
+        costs = jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["v"])
+        finite = jnp.isfinite(point["V"]).all(axis=(1, 2)) & jnp.isfinite(point["v"]).all(axis=1)
+        return done, costs, finite
+
+    done, costs, finite = over_starts(work, mesh)(arrays, first, end)
+    return done, costs, finite
 
 
-def _advance(state: State, settings: Settings, *, end: int) -> None:
-    """Move every start up to step ``end`` and remember the best one seen."""
-    arrays = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in state.arrays.items()}
-    done, costs = _chunk(
-        arrays,
+def _advance(state: State, settings: Settings, *, end: int, mesh: Mesh | None) -> None:
+    """Move every start up to step ``end`` and remember the best one seen.
+
+    The arrays stay on their devices; numpy gets what it asks for.
+    """
+    done, costs, finite = _chunk(
+        place_starts(state.arrays, mesh),
         jnp.asarray(state.step),
         jnp.asarray(end),
         kind=settings.kind,
@@ -90,9 +102,11 @@ def _advance(state: State, settings: Settings, *, end: int) -> None:
         steps=settings.steps,
         schedule=settings.schedule,
         frozen=settings.weight_bits is not None,
+        mesh=mesh,
     )
-    state.arrays = {name: np.asarray(value) for name, value in done.items()}
+    state.arrays = dict(done)
     state.step = end
+    state.alive = int(np.sum(np.asarray(finite)))
     _keep_best(state, np.asarray(costs))
     state.history.append((end, _kappa(state.best_cost, settings.size)))
 
@@ -107,17 +121,28 @@ def _keep_best(state: State, costs: np.ndarray[Any, Any]) -> None:
     winner = int(np.argmin(costs))
     if costs[winner] < state.best_cost:
         state.best_cost = float(costs[winner])
-        state.best_V = state.arrays["V"][winner].copy()
-        state.best_v = state.arrays["v"][winner].copy()
+        state.best_V = np.array(state.arrays["V"][winner])
+        state.best_v = np.array(state.arrays["v"][winner])
 
 
 def _chunk_length(settings: Settings) -> int:
-    """Steps per chunk: about half a second's worth. A function of the settings alone, so that a resumed
-    search has the same chunks, and with them the same candidates for the best, as an uninterrupted one."""
-    return int(np.clip(0.5 / step_seconds(settings.size, settings.starts), 1, 200))
+    """Steps per chunk: about half a second's worth. A function of the settings and the kind of device
+    alone, so that a resumed search has the same chunks, and with them the same candidates for the best, as
+    an uninterrupted one."""
+    each = step_seconds(settings.size, settings.starts, accelerated=jax.default_backend() != "cpu")
+    return int(np.clip(0.5 / each, 1, 200))
 
 
-def _run(settings: Settings, state: State, path: Path | None, progress: bool | Report | None) -> SearchStatus:
+def _run(
+    settings: Settings,
+    state: State,
+    path: Path | None,
+    progress: bool | Report | None,
+    *,
+    seconds: float,
+    checkpoint_seconds: float,
+    devices: int | None,
+) -> SearchStatus:
     length = _chunk_length(settings)
     began, before = time.monotonic(), state.seconds
     saved = began
@@ -129,18 +154,22 @@ def _run(settings: Settings, state: State, path: Path | None, progress: bool | R
         reporter(progress, title=title, start=state.step, steps=settings.steps) as report,
     ):
         check_double()
+        mesh = start_mesh(settings.starts, devices)
         while state.step < settings.steps:
             if state.alive == 0:
                 break
             if interrupt.requested:
                 status = SearchStatus.INTERRUPTED
                 break
-            _advance(state, settings, end=min(state.step + length, settings.steps))
+            if time.monotonic() - began >= seconds:
+                status = SearchStatus.OUT_OF_TIME
+                break
+            _advance(state, settings, end=min(state.step + length, settings.steps), mesh=mesh)
             now = time.monotonic()
             state.seconds = before + now - began
-            if path is not None and now - saved >= _CHECKPOINT_EVERY:
+            if path is not None and now - saved >= checkpoint_seconds:
                 save_checkpoint(path, settings, state)
-                saved = now
+                saved = time.monotonic()
             report(state.step, settings.steps, state.history[-1][1])
         if path is not None:
             save_checkpoint(path, settings, state)
@@ -166,8 +195,17 @@ def run_search(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: bool | Report | None = None,
+    seconds: float | None = None,
+    checkpoint_seconds: float = _CHECKPOINT_EVERY,
+    devices: int | None = None,
 ) -> SearchResult:
     """Do the search that these (checked) settings describe; see :func:`search_stage`.
+
+    Args:
+        settings: what to do.
+        initial: the stage the settings start from, if they do.
+        checkpoint, resume, progress, seconds, devices: see :func:`search_stage`.
+        checkpoint_seconds: time between checkpoints, as far as the chunks of steps allow.
 
     Raises:
         ParameterError: the settings start from a stage and ``initial`` is missing, or the reverse; a bad
@@ -176,11 +214,15 @@ def run_search(
     if bool(settings.initial) != (initial is not None):
         raise ParameterError("initial must be given exactly when the settings start from a stage")
     path = _checkpoint_path(checkpoint, resume=flag("resume", resume))
+    budget = np.inf if seconds is None else finite("seconds", seconds, minimum=0)
+    every = finite("checkpoint_seconds", checkpoint_seconds, minimum=0)
+    if devices is not None:
+        integer("devices", devices, minimum=1)
     if resume and path is not None:
         state = load_checkpoint(path, settings)
     else:
         state = initial_state(settings, initial)
-    status = _run(settings, state, path, progress)
+    status = _run(settings, state, path, progress, seconds=budget, checkpoint_seconds=every, devices=devices)
     stage = None
     if np.isfinite(state.best_cost):
         stage = stage_from(state.best_V, state.best_v, kind=settings.kind)
@@ -212,6 +254,14 @@ def _checkpoint_path(checkpoint: Any, *, resume: bool) -> Path | None:
     return path
 
 
+def _initial(size: Any, initial: Stage | None, warm_start: Source | None) -> Stage | None:
+    if warm_start is None:
+        return initial
+    if initial is not None:
+        raise ParameterError("initial and warm_start are two names for one thing: give one of them")
+    return warm_stage(warm_start, size=size)
+
+
 def search_stage(
     size: int,
     *,
@@ -220,6 +270,7 @@ def search_stage(
     steps: int = 4000,
     starts: int = 16,
     initial: Stage | None = None,
+    warm_start: Source | None = None,
     one_sided: bool = False,
     spread: tuple[float, float] | None = None,
     schedule: Schedule | None = None,
@@ -227,6 +278,8 @@ def search_stage(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: bool | Report | None = None,
+    seconds: float | None = None,
+    devices: int | None = None,
 ) -> SearchResult:
     """Search a stage of ``size`` m with a small kappa = 2 (max or mean q) |B|^2 / log2(m)^3.
 
@@ -241,6 +294,9 @@ def search_stage(
         starts: starts moved together (memory grows with it, see :func:`estimate_cost`).
         initial: a stage with square B that the starts surround, instead of the identity. The "max"
             objective is best started from a "mean" solution.
+        warm_start: the same from anywhere: the name of an artifact of the catalogue, the path of an
+            artifact, of the ``best.npz`` of a run or of its folder, or a stage; of a smaller size too (see
+            :func:`trilift.factorize.warm.warm_stage`).
         one_sided: keep g = 0.
         spread: (least, largest) size of the Gaussian of the starts; default (0.2, 1), around an initial
             stage (0, 0.3), so that its first start is the initial stage itself.
@@ -251,6 +307,10 @@ def search_stage(
         checkpoint: file to write the state to, every few seconds and on the last step.
         resume: go on from ``checkpoint``.
         progress: see :func:`trilift.factorize.progress.reporter`.
+        seconds: stop with the best so far, "out of time", at the first chunk that ends later than this
+            many seconds after the call; the checkpoint holds everything.
+        devices: share the starts over so many local devices at most; default all, as many as divide their
+            number.
 
     On SIGTERM or SIGINT (in the main thread) the current chunk is finished, the checkpoint written and
     a result with status "interrupted" returned.
@@ -260,6 +320,7 @@ def search_stage(
         ArtifactFormatError: the checkpoint to resume from is damaged.
         PrecisionError: the device has no double precision.
     """
+    initial = _initial(size, initial, warm_start)
     settings = make_settings(
         size,
         kind="one-sided" if flag("one_sided", one_sided) else "two-sided",
@@ -272,7 +333,15 @@ def search_stage(
         schedule=schedule,
         weight_bits=weight_bits,
     )
-    return run_search(settings, initial=initial, checkpoint=checkpoint, resume=resume, progress=progress)
+    return run_search(
+        settings,
+        initial=initial,
+        checkpoint=checkpoint,
+        resume=resume,
+        progress=progress,
+        seconds=seconds,
+        devices=devices,
+    )
 
 
 def search_direct(
@@ -283,11 +352,14 @@ def search_direct(
     steps: int = 4000,
     starts: int = 16,
     initial: Stage | None = None,
+    warm_start: Source | None = None,
     spread: tuple[float, float] | None = None,
     schedule: Schedule | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: bool | Report | None = None,
+    seconds: float | None = None,
+    devices: int | None = None,
 ) -> SearchResult:
     """Search a plain factorisation C D = T_k of ``size`` k, as a stage with w = 0 and g = 0.
 
@@ -295,6 +367,7 @@ def search_direct(
     as in :func:`search_stage`. Source: the problem of the paper; the annealing is new.
     """
     kind: Kind = "direct"
+    initial = _initial(size, initial, warm_start)
     settings = make_settings(
         size,
         kind=kind,
@@ -306,4 +379,12 @@ def search_direct(
         spread=spread,
         schedule=schedule,
     )
-    return run_search(settings, initial=initial, checkpoint=checkpoint, resume=resume, progress=progress)
+    return run_search(
+        settings,
+        initial=initial,
+        checkpoint=checkpoint,
+        resume=resume,
+        progress=progress,
+        seconds=seconds,
+        devices=devices,
+    )

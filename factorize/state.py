@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from trilift.factorize.settings import Settings
@@ -19,27 +20,30 @@ class State:
 
     Attributes:
         step: steps done.
-        arrays: parameters and optimiser moments by name, first axis = starts. "V" (s, m, m) and "v" (s, m)
+        arrays: parameters and optimiser moments by name, first axis = starts; numpy's, or JAX's while the
+            search runs. "V" (s, m, m) and "v" (s, m)
             are the parameters; "mu_V", "nu_V", "mu_v", "nu_v" are Adam's moments.
         best_V, best_v: the best point seen, (m, m) and (m,).
         best_cost: its exact cost (q at sensitivity 1), infinite while nothing finite was seen.
         history: (step, best kappa so far) after every chunk.
         seconds: time spent so far.
+        alive: number of starts whose parameters are still finite.
     """
 
     step: int
-    arrays: dict[str, FloatArray]
+    arrays: dict[str, Any]
     best_V: FloatArray
     best_v: FloatArray
     best_cost: float = float("inf")
     history: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
+    alive: int = field(default=-1)
 
-    @property
-    def alive(self) -> int:
-        """Number of starts whose parameters are still finite."""
-        V, v = self.arrays["V"], self.arrays["v"]
-        return int(np.sum(np.isfinite(V).all(axis=(1, 2)) & np.isfinite(v).all(axis=1)))
+    def __post_init__(self) -> None:
+        """Count the finite starts, unless their number is known."""
+        if self.alive < 0:
+            V, v = self.arrays["V"], self.arrays["v"]
+            self.alive = int(np.sum(np.isfinite(V).all(axis=(1, 2)) & np.isfinite(v).all(axis=1)))
 
 
 def initial_state(settings: Settings, initial: Stage | None) -> State:
