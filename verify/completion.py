@@ -6,6 +6,9 @@ the rounding leaves over, D = T_m - w (1 - v)^T - A B and rho = v - B^T g, becom
     B' = [B; 2^e D; 2^f rho^T],   A' = [A | 2^-e I | 0],   g' = [g; 0; 2^-f]
 
 A' B' + w (1 - v)^T = T_m and B'^T g' = v hold exactly. The extra rows cost a relative 1e-5 or less.
+
+B may have more rows than columns. Its pseudo-inverse B^+ (B^+ B = I) then stands wherever a square B has its
+inverse: L = T_m B^+, g = (B^+)^T v, and a residual D is taken off A by adding D B^+.
 """
 
 from __future__ import annotations
@@ -61,24 +64,29 @@ COMPACT = Bits(B=16, A=26, g=26, v=8, w=12, defect=6, rho=6)
 
 
 def best_stage(B: Any, *, g: Any = None, plain: bool = False) -> Stage:
-    """Return the float stage of a square B and g with the w that makes every q_i least.
+    """Return the float stage of B and g with the w that makes every q_i least.
 
-    L = T_m B^-1, d = (last row of L) - g, A = L - w d^T, w_i = (L_i . d + |g|^2) / (|d|^2 + |g|^2) clipped
-    into [0, 1].
+    L = T_m B^+ (for a square B the inverse), d = (last row of L) - g, A = L - w d^T,
+    w_i = (L_i . d + |g|^2) / (|d|^2 + |g|^2) clipped into [0, 1].
 
     Args:
-        B: shape (m, m), invertible.
-        g: shape (m,); None is g = 0, a one-sided stage.
+        B: shape (r, m), r >= m, of full column rank.
+        g: shape (r,); of those with the same v = B^T g the shortest is taken. None is g = 0, a one-sided
+            stage.
         plain: take w = 0 (with g = 0: a plain factorisation of T_m).
 
     Raises:
-        ParameterError: B is not square or not invertible, g does not fit, NaN or infinities.
+        ParameterError: B is wide or not of full column rank, g does not fit, NaN or infinities.
     """
-    B = _square(B)
-    g = np.zeros(len(B)) if g is None else _vector("g", g, len(B))
-    L = np.cumsum(_inverse(B), axis=0)
+    B = _tall(B)
+    r, m = B.shape
+    inverse = _inverse(B)
+    g = np.zeros(r) if g is None else _vector("g", g, r)
+    if r > m:
+        g = (g @ B) @ inverse
+    L = np.cumsum(inverse, axis=0)
     d = L[-1] - g
-    w = np.zeros(len(B)) if plain else _best_w(L, d, g)
+    w = np.zeros(m) if plain else _best_w(L, d, g)
     return Stage(L - np.outer(w, d), B, w, g)
 
 
@@ -94,29 +102,30 @@ def complete(
     """Complete a float matrix to an exact stage with T_m = A B + w (1 - v)^T.
 
     Args:
-        B: shape (m, m), invertible, its columns scaled to l1 norms of about 1 (places are absolute).
-        g: shape (m,); v = B^T g is clipped into [0, 1]. None: a one-sided stage or a plain factorisation.
+        B: shape (r, m), r >= m, of full column rank, its columns scaled to l1 norms of about 1 (places are
+            absolute).
+        g: shape (r,); v = B^T g is clipped into [0, 1]. None: a one-sided stage or a plain factorisation.
         w: shape (m,), clipped into [0, 1]; None takes the best w.
         bits: binary places.
         plain: w = 0 and g = 0: a plain factorisation of T_m ("direct").
         objective: "max" or "mean": v is rounded to the lattice point that suits it; None: to the nearest.
 
     Returns:
-        An exact stage of size m whose first m rows of B are ``B`` rounded.
+        An exact stage of size m whose first r rows of B are ``B`` rounded.
 
     Raises:
-        ParameterError: shapes that do not fit, NaN, a B that is singular (also after rounding).
+        ParameterError: shapes that do not fit, NaN, a B that is singular, lacking full column rank (also
+            after rounding).
     """
-    B_float = _square(B)
-    m = len(B_float)
+    B_given = _tall(B)
+    r, m = B_given.shape
     if objective is not None:
         choice("objective", objective, ("max", "mean"))
     if plain and (g is not None or w is not None):
         raise ParameterError("a plain factorisation has no g and no w")
-    exact_B = Dyadic.round(B_float, bits.B)
-    B_float = exact_B.to_float()
-    inverse = _inverse(B_float)
-    v = np.zeros(m) if g is None else np.clip(_square(B).T @ _vector("g", g, m), 0.0, 1.0)
+    exact_B = Dyadic.round(B_given, bits.B)
+    inverse = _inverse(exact_B.to_float())
+    v = np.zeros(m) if g is None else np.clip(B_given.T @ _vector("g", g, r), 0.0, 1.0)
     if objective is not None and g is not None:
         v = coarse_weights(v, inverse, places=bits.v, objective=objective)
     exact_v = Dyadic.round(v, bits.v)
@@ -148,10 +157,10 @@ def loss(stage: Stage, reference: Stage, *, objective: str) -> float:
     return (stage.cost_third(objective) / reference.cost_third(objective)) ** 3 - 1.0
 
 
-def _square(B: Any) -> FloatArray:
+def _tall(B: Any) -> FloatArray:
     array = numeric_array("B", B, ndim=2).astype(np.float64)
-    if array.shape[0] != array.shape[1] or not array.size:
-        raise ParameterError(f"B must be a square matrix, got shape {array.shape}")
+    if array.shape[0] < array.shape[1] or not array.size:
+        raise ParameterError(f"B must have at least as many rows as columns, got shape {array.shape}")
     return array
 
 
@@ -163,11 +172,18 @@ def _vector(name: str, values: Any, size: int) -> FloatArray:
 
 
 def _inverse(B: FloatArray) -> FloatArray:
+    """Return the inverse of a square B, or the pseudo-inverse of one with more rows, shape (m, r)."""
+    square = B.shape[0] == B.shape[1]
     try:
-        inverse = np.asarray(np.linalg.inv(B), dtype=np.float64)
+        if square:
+            inverse = np.asarray(np.linalg.inv(B), dtype=np.float64)
+        else:
+            Q, R = np.linalg.qr(B)
+            inverse = np.asarray(np.linalg.solve(R, Q.T), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise ParameterError("B is singular (to the binary places asked for)") from None
-    if not np.isfinite(inverse).all() or np.abs(B @ inverse - np.eye(len(B))).max() > 1e-2:
+    unit = B @ inverse if square else inverse @ B
+    if not np.isfinite(inverse).all() or np.abs(unit - np.eye(len(unit))).max() > 1e-2:
         raise ParameterError("B is too close to singular for float64")
     return inverse
 

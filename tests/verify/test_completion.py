@@ -132,7 +132,7 @@ def test_ill_conditioned_matrices_are_refined(by_definition):
 @pytest.mark.parametrize(
     ("B", "arguments", "message"),
     [
-        ([[1.0, 2.0]], {}, "square"),
+        ([[1.0, 2.0]], {}, "as many rows as columns"),
         ([[1.0, 1.0], [1.0, 1.0]], {}, "singular"),
         ([[1.0, 0.0], [0.0, 1e-9]], {}, "singular"),
         ([[np.nan]], {}, "finite"),
