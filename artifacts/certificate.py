@@ -68,6 +68,11 @@ class Certificate:
             for name, value in values.items()
         }
 
+    def summary(self) -> dict[str, Any]:
+        """Return what listings print of the claims, as JSON values: what it is about, kappas, the hash."""
+        names = ("kind", "size", "objective", *_KAPPAS, *_INTERIOR_KAPPAS, "sha256")
+        return {name: getattr(self, name) for name in names}
+
     @classmethod
     def from_json(cls, record: Any) -> Certificate:
         """Read what :meth:`to_json` wrote; the claims are taken as they are, not proved.

@@ -23,7 +23,7 @@ from trilift.artifacts.certificate import Certificate
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["Entry", "catalogue", "find", "index_record", "load_stage", "user_directory"]
+__all__ = ["Entry", "catalogue", "find", "index_record", "load_stage", "shipped_entry", "user_directory"]
 
 SHIPPED = Path(__file__).resolve().parent
 INDEX = "index.json"
@@ -99,24 +99,17 @@ class Entry:
         """The mean q-bar of a level with the same stage beneath it (for "direct": the mean q)."""
         return _interior(self.certificate.interior_mean_row_norm_sq, self.mean_row_norm_sq)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, certified: bool) -> dict[str, Any]:
         """Return the entry as ``trilift artifacts --json`` prints it.
 
-        "certified" says that the file carries a certificate bound to its numbers by hash.
+        Args:
+            certified: whether the claims are proved (:func:`trilift.verify.refutation`); where they are not,
+                the kappas are null.
         """
-        claims = self.certificate
-        return {
-            "name": self.name,
-            "kind": claims.kind,
-            "size": claims.size,
-            "objective": claims.objective,
-            "kappa_max": claims.kappa_max,
-            "kappa_mean": claims.kappa_mean,
-            "interior_kappa_max": claims.interior_kappa_max,
-            "interior_kappa_mean": claims.interior_kappa_mean,
-            "sha256": claims.sha256,
-            "certified": True,
-        }
+        summary = self.certificate.summary()
+        if not certified:
+            summary = {name: None if "kappa" in name else value for name, value in summary.items()}
+        return {"name": self.name, **summary, "certified": certified}
 
 
 def _interior(value: Fraction | None, otherwise: float) -> float:
@@ -144,6 +137,16 @@ def catalogue() -> list[Entry]:
     shipped = _shipped()
     taken = {entry.name for entry in shipped}
     return [*shipped, *_ordered(_users(taken))]
+
+
+def shipped_entry(path: str | os.PathLike[str]) -> Entry | None:
+    """Return the shipped entry whose file lies at ``path``, or None for any other file.
+
+    >>> shipped_entry("mine.npz") is None
+    True
+    """
+    place = Path(path).resolve()
+    return next((entry for entry in _shipped() if entry.path.resolve() == place), None)
 
 
 def find(name: str) -> Artifact:
@@ -174,6 +177,9 @@ def find(name: str) -> Artifact:
 
 def load_stage(name: str) -> Stage:
     """Return the exact stage of the artifact filed under ``name``: see :func:`find`.
+
+    Raises:
+        ParameterError, ArtifactFormatError: as :func:`find`.
 
     >>> load_stage("stage-mean-9").size
     9

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trilift.verify.enclosures import float_down, float_up, kappa_up, log2_enclosure, sqrt_down, sqrt_up
     from trilift.verify.lower_bounds import binary_lower_bound, factorisation_lower_bound, kappa_lower_bound
     from trilift.verify.right_factor import RightFactorBounds, certify_right_factor
+    from trilift.verify.standing import refutation, require_proof
 
 _HOME = {
     "COMPACT": "completion",
@@ -33,6 +34,8 @@ _HOME = {
     "kappa_up": "enclosures",
     "log2_enclosure": "enclosures",
     "loss": "completion",
+    "refutation": "standing",
+    "require_proof": "standing",
     "sqrt_down": "enclosures",
     "sqrt_up": "enclosures",
     "verification_report": "certification",
@@ -57,6 +60,8 @@ __all__ = [
     "kappa_up",
     "log2_enclosure",
     "loss",
+    "refutation",
+    "require_proof",
     "sqrt_down",
     "sqrt_up",
     "verification_report",

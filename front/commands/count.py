@@ -94,6 +94,8 @@ def command(
         if out is not None and not continued:
             new_file("--out", out)
         counter = _continued(state, given) if state is not None and continued else _new(given, state)
+        if continued:
+            note(f"trilift: continuing after step {counter.step}: the input must hold what follows")
         statement = counter.privacy_statement()
         if not quiet:
             note(statement)
@@ -136,7 +138,19 @@ def _new(given: dict[str, Any], state: Path | None) -> Counter:
         raise ParameterError(f"--{missing[0]} is needed{why}")
     if state is not None and not state.parent.is_dir():
         raise ParameterError(f"--state {state}: the folder {state.parent} does not exist")
-    return Counter(given.pop("epsilon"), **given)
+    counter = Counter(given.pop("epsilon"), **given)
+    _prove(given.get("chain", []))
+    return counter
+
+
+def _prove(names: list[str]) -> None:
+    """Refuse artifacts that are not proved: if T = L R fails, so does what the noise is to guarantee."""
+    from trilift.artifacts import catalogue
+    from trilift.verify import require_proof
+
+    paths = {entry.name: entry.path for entry in catalogue()} if names else {}
+    for name in dict.fromkeys(names):
+        require_proof(Path(name) if name.endswith(".npz") else paths[name])
 
 
 def _continued(state: Path, given: dict[str, Any]) -> Counter:

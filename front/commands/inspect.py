@@ -37,16 +37,21 @@ def command(
     from trilift.artifacts import load
     from trilift.lift.checks import integer
     from trilift.lift.errors import ParameterError
-    from trilift.output import note, print_json, print_pairs
+    from trilift.output import note, one_line, print_json, print_pairs
+    from trilift.verify import refutation
 
     if horizon is not None:
         integer("horizon", horizon, minimum=1, maximum=_MAX_PICTURE)
         if png is None:
             raise ParameterError("--horizon is about the picture: name its file with --png")
-    artifact = load(artifact_path(file))
-    record = _record(artifact)
+    path = artifact_path(file)
+    artifact = load(path)
+    failure = refutation(path)
+    record = _record(artifact, failure)
+    if failure is not None:
+        note(f"trilift: not verified: {one_line(failure)}")
     if png is not None:
-        _draw(artifact, png, horizon)
+        _draw(artifact, png, horizon, proved=failure is None)
         note(f"Drawn: {png}")
     if json:
         print_json(record)
@@ -59,16 +64,27 @@ def command(
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
     if isinstance(value, dict):
         return ", ".join(f"{name} {text}" for name, text in value.items())
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def _record(artifact: Artifact) -> dict[str, Any]:
-    """Return the figures of an artifact; floats are rounded up where they are claims of the certificate."""
+def _record(artifact: Artifact, failure: str | None) -> dict[str, Any]:
+    """Return the figures of an artifact; floats are rounded up where they are claims of the certificate.
+
+    Args:
+        artifact: what was loaded.
+        failure: why its claims do not stand, or None; where they do not, they are not repeated.
+    """
     from trilift.verify import float_up
 
     claims, stage = artifact.certificate, artifact.stage
+    norms = ("sensitivity", "max_row_norm_sq", "mean_row_norm_sq")
+    summary = claims.summary()
+    claimed = {name: float_up(getattr(claims, name)) for name in norms}
+    claimed |= {name: value for name, value in summary.items() if "kappa" in name}
     return {
         "name": artifact.name,
         "kind": claims.kind,
@@ -77,13 +93,8 @@ def _record(artifact: Artifact) -> dict[str, Any]:
         "tail": stage.tail,
         "one_sided": bool(stage.one_sided),
         "objective": claims.objective,
-        "sensitivity": float_up(claims.sensitivity),
-        "max_row_norm_sq": float_up(claims.max_row_norm_sq),
-        "mean_row_norm_sq": float_up(claims.mean_row_norm_sq),
-        "kappa_max": claims.kappa_max,
-        "kappa_mean": claims.kappa_mean,
-        "interior_kappa_max": claims.interior_kappa_max,
-        "interior_kappa_mean": claims.interior_kappa_mean,
+        "certified": failure is None,
+        **(claimed if failure is None else dict.fromkeys(claimed)),
         **_sparsity(stage),
         "sha256": claims.sha256,
         "provenance": artifact.provenance.to_json(),
@@ -97,15 +108,16 @@ def _sparsity(stage: Stage) -> dict[str, float]:
     return {f"nonzero_{name}": float(np.mean(getattr(stage, name).num != 0)) for name in ("A", "B", "w", "g")}
 
 
-def _draw(artifact: Artifact, png: Path, horizon: int | None) -> None:
+def _draw(artifact: Artifact, png: Path, horizon: int | None, *, proved: bool) -> None:
     from trilift.pictures import draw_factors
 
     stage = artifact.stage.to_float()
-    name = artifact.name
+    name = artifact.name if proved else f"{artifact.name} (NOT verified)"
     if horizon is None:
         title = f"{name}: T = A B" if stage.is_plain else f"{name}: T = A B + w (1 - v)ᵀ"
         return draw_factors(stage.A, stage.B, png, names=("A", "B"), title=title)
     L, R, what = _lifted(artifact, horizon)
+    what = what if proved else f"{what} (NOT verified)"
     return draw_factors(L, R, png, names=("L", "R"), title=f"{what}: T = L R for {horizon} steps")
 
 

@@ -1,20 +1,20 @@
-"""``trilift plan``: the chain of artifacts with the least exact error at a horizon."""
+"""``trilift plan``: the chain of artifacts with the least exact error of those that look best."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from trilift.lift import Plan
+    from trilift.lift import Plan, Stage
 
 __all__ = ["NAME", "best_plan", "command", "plan_record"]
 
 NAME = "plan"
-
-"""More steps than anybody counts; the search among chains would take minutes."""
 
 
 def command(
@@ -27,7 +27,11 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Find the chain of artifacts (shipped and your own) with the least exact squared error."""
+    """Find a chain of artifacts (shipped and your own) with a small exact squared error.
+
+    All chains are ranked by the sum of their levels' costs; of the most promising ones, the one with the
+    least exact error is taken.
+    """
     from trilift.arguments import number
     from trilift.lift.checks import finite
     from trilift.output import print_json, print_pairs, print_table
@@ -63,14 +67,53 @@ def _use(horizon: int, epsilon: str, objective: str, record: dict[str, Any]) -> 
 
 
 def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Plan:
-    """Return the best chain of the whole catalogue and the given files for a horizon, by exact cost."""
-    from trilift.arguments import artifact_path
-    from trilift.artifacts import catalogue, load_stage
-    from trilift.lift import plan
+    """Return the best chain of the whole catalogue and the given files for a horizon, by exact cost.
 
-    names = [entry.name for entry in catalogue()]
-    names += [str(artifact_path(file)) for file in files if file not in names]
-    return plan({name: load_stage(name) for name in names}, horizon, objective=objective)
+    Nothing is planned with that is not proved: given files are proved at once, your own of the catalogue
+    when a plan would use them. Those that fail are left out with a warning.
+
+    Raises:
+        CertificateError: a claim of a given file is false.
+        ParameterError, HorizonError: as :func:`trilift.lift.plan`.
+    """
+    from trilift.arguments import artifact_path
+    from trilift.artifacts import load
+    from trilift.lift import plan
+    from trilift.verify import refutation, require_proof
+
+    stages, paths = _catalogued()
+    for file in files:
+        path = paths.get(file) or artifact_path(file)
+        require_proof(path)
+        if file not in stages:
+            stages[str(path)] = load(path).stage
+    while True:
+        found = plan(stages, horizon, objective=objective)
+        failures = {name: refutation(paths[name]) for name in found.names if name in paths}
+        if not any(failures.values()):
+            return found
+        for name, why in failures.items():
+            if why is not None:
+                del stages[name]
+                warnings.warn(f"left out of the plan: {name}: not verified: {why}", stacklevel=2)
+
+
+def _catalogued() -> tuple[dict[str, Stage], dict[str, Path]]:
+    """Return the stages of the catalogue and their files, by name; damaged files are left out."""
+    from trilift.artifacts import catalogue, load_stage
+    from trilift.lift.errors import ArtifactFormatError
+
+    stages, paths = {}, {}
+    for entry in catalogue():
+        try:
+            stages[entry.name] = load_stage(entry.name)
+        except ArtifactFormatError as error:
+            if entry.source == "shipped":
+                raise
+            warnings.warn(f"left out of the plan: {error}", stacklevel=3)
+        else:
+            paths[entry.name] = entry.path
+    return stages, paths
 
 
 def plan_record(found: Plan, epsilon: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from trilift.artifacts import catalogue, find, load, load_stage, save, user_directory
-from trilift.artifacts.listing import INDEX, SHIPPED, index_record
+from trilift.artifacts.listing import INDEX, SHIPPED, index_record, shipped_entry
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 
 EXPECTED = {
@@ -45,9 +45,11 @@ def test_entries_have_the_documented_json_and_planning_numbers(mine):
     kappas = "kappa_max kappa_mean interior_kappa_max interior_kappa_mean"
     fields = f"name kind size objective {kappas} sha256 certified"
     for entry in catalogue():
-        record = json.loads(json.dumps(entry.to_json()))
+        record = json.loads(json.dumps(entry.to_json(certified=True)))
         assert list(record) == fields.split()
         assert record["certified"] is True
+        unproved = entry.to_json(certified=False)
+        assert unproved == {**record, "certified": False, **dict.fromkeys(kappas.split())}
         stage = load_stage(entry.name).to_float()
         assert entry.sensitivity == pytest.approx(stage.sensitivity())
         assert entry.mean_row_norm_sq == pytest.approx(stage.row_norms_sq().mean())
@@ -98,6 +100,17 @@ def test_a_shipped_file_must_be_the_one_in_the_index(tree, monkeypatch, tmp_path
             find("direct-max-4")
     finally:
         listing._shipped.cache_clear()
+
+
+def test_shipped_files_are_known_by_their_path(tmp_path):
+    entry = next(entry for entry in catalogue() if entry.name == "direct-max-8")
+    assert shipped_entry(entry.path) == entry
+    copy = tmp_path / "direct-max-8.npz"
+    copy.write_bytes(entry.path.read_bytes())
+    assert shipped_entry(copy) is None
+    copy.unlink()
+    copy.symlink_to(entry.path)
+    assert shipped_entry(copy) == entry
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "../direct-max-4", "user/direct-max-4", None, 4])

@@ -219,6 +219,55 @@ def test_artifacts(run: Run) -> None:
     assert done.json[-1]["name"] == "mine"
 
 
+def test_your_own_false_claims_are_listed_as_such(run: Run) -> None:
+    save(false_claim(find("stage-max-9")), "catalogue/false.npz")
+    save(find("stage-max-9"), "catalogue/true.npz")
+    done = run("artifacts", "--json")
+    assert done.code == 0
+    assert len(done.err.splitlines()) == 1
+    assert done.err.startswith("trilift: false: not verified: sensitivity <=")
+    records = {record["name"]: record for record in done.json}
+    assert list(records["false"]) == ARTIFACTS
+    assert records["false"]["certified"] is False
+    assert [value for key, value in records["false"].items() if "kappa" in key] == [None] * 4
+    assert records["true"]["certified"] is True
+    assert records["true"]["kappa_max"] == find("stage-max-9").certificate.kappa_max
+    lines = run("artifacts").out.splitlines()
+    assert ["NO" in line.split() for line in lines if line.split()[:1] in (["false"], ["true"])] == [
+        True,
+        False,
+    ]
+
+
+def test_a_plan_uses_no_unproved_artifact(run: Run) -> None:
+    """With a false top for 4 steps that would beat every true one."""
+    good = find("direct-max-4").stage
+    low = Artifact(
+        Stage(good.A, good.B.scaled(-3), good.w, good.g),
+        replace(find("direct-max-4").certificate, sha256=""),
+        find("direct-max-4").provenance,
+    )
+    false = replace(low, certificate=replace(low.certificate, sha256=digest(low.stage)))
+    save(false, "catalogue/low.npz")
+    done = run("plan", "-n", 4, "-e", 1, "--json")
+    assert done.code == 0
+    assert [level["name"] for level in done.json["levels"]] == ["direct-max-4"]
+    assert done.err.startswith("trilift: left out of the plan: low: not verified: T = A B")
+    for given in ("catalogue/low.npz", "low"):
+        done = run("plan", "-n", 4, "-e", 1, "--artifact", given, "--json")
+        assert (done.code, done.out) == (1, "")
+        assert "low.npz: not verified: T = A B" in done.err
+
+
+def test_a_damaged_artifact_is_left_out_of_plans(run: Run) -> None:
+    data = bytearray(next(e.path for e in catalogue() if e.name == "direct-max-4").read_bytes())
+    data[len(data) // 2] ^= 255
+    Path("catalogue/bad.npz").write_bytes(data)
+    done = run("plan", "-n", 4, "-e", 1, "--json")
+    assert done.code == 0
+    assert "bad.npz" in done.err
+
+
 def test_tables_for_people(run: Run) -> None:
     done = run("artifacts")
     assert done.code == 0

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,10 @@ def test_a_state_continues_as_if_never_interrupted(run: Run) -> None:
     whole = run("count", "-", "-q", "--state", "whole.json", stdin=b"".join(text))
     parts = [run("count", "-", "-q", "--state", "parts.json", stdin=part) for part in text]
     assert whole.code == 0
-    assert (whole.err, [part.err for part in parts]) == ("", ["", "", ""])
+    notes = [
+        f"trilift: continuing after step {step}: the input must hold what follows\n" for step in (0, 15, 16)
+    ]
+    assert (whole.err, [part.err for part in parts]) == (notes[0], notes)
     assert "".join(part.out for part in parts) == whole.out
     counter = Counter.load("parts.json")
     assert counter.step == len(whole.values) == 32
@@ -235,10 +239,23 @@ def test_a_state_keeps_whole_paths(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert run("count", "-", *options[:2], "-q", stdin=b"1\n").code == 0
 
 
+def test_an_unproved_artifact_is_not_counted_with(run: Run) -> None:
+    artifact = find("direct-max-4")
+    low = replace(artifact.certificate, sensitivity=artifact.certificate.sensitivity / 2)
+    save(replace(artifact, certificate=low), "false.npz")
+    done = run("count", "-", "-n", 4, *EXACT, "--chain", "false.npz", "--state", "s.json", stdin=b"1\n")
+    assert (done.code, done.out) == (1, "")
+    assert "false.npz: not verified: sensitivity <=" in done.err
+    assert not Path("s.json").exists()
+    Path("catalogue/false.npz").write_bytes(Path("false.npz").read_bytes())
+    assert run("count", "-", "-n", 4, *EXACT, "--chain", "false", stdin=b"1\n").code == 1
+
+
 def test_a_simulation_is_called_one(run: Run) -> None:
     Counter(1, horizon=4, simulation_seed=1).save("s.json")
     done = run("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
     assert done.err == (
+        "trilift: continuing after step 0: the input must hold what follows\n"
         "trilift: warning: the state belongs to a simulation: what is released protects nobody\n"
     )
 

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from trilift.artifacts import find
+from trilift.artifacts import find, save
 from trilift.commands import inspect
 
 Run = Callable[..., Any]
@@ -27,6 +28,21 @@ def test_figures(run: Run) -> None:
     text = run("inspect", "stage-mean-9").out
     assert "interior_kappa_mean" in text
     assert f"found: seed       {artifact.provenance.seed}" in text or artifact.provenance.seed is None
+
+
+def test_claims_that_do_not_stand_are_not_repeated(run: Run) -> None:
+    artifact = find("stage-mean-9")
+    low = replace(artifact.certificate, kappa_mean=artifact.certificate.kappa_mean / 2)
+    save(replace(artifact, certificate=low), "false.npz")
+    done = run("inspect", "false.npz", "--json")
+    assert (done.code, done.json["certified"]) == (0, False)
+    claims = [value for key, value in done.json.items() if "kappa" in key or "norm" in key]
+    assert claims == [None] * 6
+    assert done.json["sensitivity"] is None
+    assert done.err.startswith("trilift: not verified: kappa_mean <=")
+    assert ["certified", "NO"] in [line.split() for line in run("inspect", "false.npz").out.splitlines()]
+    save(artifact, "true.npz")
+    assert run("inspect", "true.npz", "--json").json["certified"] is True
 
 
 @pytest.mark.parametrize("arguments", [("direct-max-8",), ("stage-max-9",), ("stage-max-9", "--horizon", 30)])
