@@ -50,7 +50,7 @@ def default_names(horizon: int, *, objective: str) -> tuple[str, ...]:
     shapes = [_stage_shape(e) for e in entries if e.kind == "stage"]
     # the first steps of a top for the mean are good for the maximum too, but not the other way round
     tops = [e.name for e in entries if e.kind == "direct" and objective in ("max", e.objective)]
-    shapes += [shape_of(name, load_stage(name)) for name in tops]
+    shapes += [shape_of(load_stage(name), name=name) for name in tops]
     ranked = screen(shapes, n, objective=objective, keep=_COMPARED if n <= _EXACT_UP_TO else 1)
     if len(ranked) == 1:
         return ranked[0]

@@ -1,4 +1,4 @@
-"""Planning: the chain with the least exact error for a horizon, out of given stages and tops (new)."""
+"""Planning: a chain of given stages and tops with a small exact error for a horizon (new)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,13 @@ def _prefix_costs(top: Stage) -> dict[str, FloatArray]:
     return {name: (b * b * r) ** (1 / 3) for name, r in (("max", np.maximum.accumulate(q)), ("mean", means))}
 
 
-def shape_of(name: str, stage: Stage) -> Shape:
-    """Return the screening scalars of a stage or top."""
+def shape_of(stage: Stage, *, name: str) -> Shape:
+    """Return the screening scalars of a stage or top.
+
+    Args:
+        stage: of any kind, exact or float.
+        name: the candidate's name.
+    """
     stage = stage.to_float()
     finest = {objective: stage.cost_third(objective) for objective in OBJECTIVES}
     if stage.is_plain:
@@ -141,7 +146,10 @@ class Plan:
 
 
 def plan(candidates: Mapping[str, Stage], horizon: int, *, objective: str = "max", keep: int = 24) -> Plan:
-    """Return the chain with the least exact MaxSE or MeanSE at a horizon.
+    """Return the chain with the least exact MaxSE or MeanSE at a horizon among the most promising ones.
+
+    All chains are ranked by the sum of their levels' costs (:func:`screen`), and the first ``keep`` of them
+    are compared by exact cost: no optimum over all chains is promised.
 
     Args:
         candidates: stages and plain factorisations (tops) by name; at least one top.
@@ -154,11 +162,16 @@ def plan(candidates: Mapping[str, Stage], horizon: int, *, objective: str = "max
     Raises:
         ParameterError: bad arguments, or no top among the candidates.
         HorizonError: no chain of these candidates reaches the horizon.
+
+    >>> ones = Stage.plain(np.tril(np.ones((4, 4))), np.eye(4))
+    >>> identity = Stage.plain(np.eye(4), np.tril(np.ones((4, 4))))
+    >>> plan({"late": ones, "early": identity}, 4, objective="mean").names
+    ('late',)
     """
-    n = integer("horizon", horizon, minimum=1)
+    n = integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
     choice("objective", objective, OBJECTIVES)
     count = integer("keep", keep, minimum=1)
-    shapes = [shape_of(name, stage) for name, stage in candidates.items()]
+    shapes = [shape_of(stage, name=name) for name, stage in candidates.items()]
     floats = {name: stage.to_float() for name, stage in candidates.items()}
     best: tuple[float, tuple[str, ...], ChainCost] | None = None
     for names in screen(shapes, n, objective=objective, keep=count):

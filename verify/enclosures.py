@@ -58,6 +58,9 @@ def _digits(mantissa: int, places: int, bits: int, *, up: bool) -> int:
 def sqrt_up(value: Fraction, *, bits: int = 100) -> Fraction:
     """Return a rational >= sqrt(value), at most 2**-bits above it.
 
+    Raises:
+        ParameterError: a negative value.
+
     >>> sqrt_up(Fraction(9, 4))
     Fraction(3, 2)
     """
@@ -70,6 +73,9 @@ def sqrt_down(value: Fraction, *, bits: int = 100) -> Fraction:
 
     Raises:
         ParameterError: a negative value.
+
+    >>> sqrt_down(Fraction(2), bits=2)
+    Fraction(5, 4)
     """
     if value < 0:
         raise fail("value", "a number >= 0", value)
@@ -90,11 +96,15 @@ def float_up(value: Fraction) -> float:
 
 
 def float_down(value: Fraction) -> float:
-    """Return the largest float <= value (minus infinity where no finite one is)."""
+    """Return the largest float <= value (minus infinity where no finite one is).
+
+    >>> float_down(Fraction(1, 10)) == 0.1, float_down(Fraction(3, 10)) == 0.3
+    (False, True)
+    """
     return -float_up(-value)
 
 
-def kappa_up(row_norm_sq: Fraction, sensitivity: Fraction, size: int) -> float:
+def kappa_up(row_norm_sq: Fraction, *, sensitivity: Fraction, size: int) -> float:
     """Return a float >= 2 q b^2 / log2(m)^3, the leading constant of the squared error.
 
     Args:
@@ -104,6 +114,9 @@ def kappa_up(row_norm_sq: Fraction, sensitivity: Fraction, size: int) -> float:
 
     Raises:
         ParameterError: m < 2.
+
+    >>> kappa_up(Fraction(2), sensitivity=Fraction(1), size=2)
+    4.0
     """
     low, _ = log2_enclosure(integer("size", size, minimum=2))
     return float_up(2 * row_norm_sq * sensitivity**2 / low**3)

@@ -95,7 +95,7 @@ def measure(stage: Stage, *, kind: str) -> Facts:
         if sensitivity is None or norm is None:
             kappas[name] = None
         else:
-            kappas[name] = kappa_up(norm, sensitivity, stage.size)
+            kappas[name] = kappa_up(norm, sensitivity=sensitivity, size=stage.size)
     return Facts(values, kappas)
 
 

@@ -82,8 +82,8 @@ def certify_right_factor(R: Any, *, places: int = 32) -> RightFactorBounds:
         row_norm=row_norm,
         frobenius=frobenius,
         correction=correction,
-        kappa_max=kappa_up(row_norm**2, sensitivity, k),
-        kappa_mean=kappa_up(frobenius**2 / k, sensitivity, k),
+        kappa_max=kappa_up(row_norm**2, sensitivity=sensitivity, size=k),
+        kappa_mean=kappa_up(frobenius**2 / k, sensitivity=sensitivity, size=k),
     )
 
 

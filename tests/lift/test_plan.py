@@ -126,7 +126,7 @@ def test_exact_candidates_stay_exact(make: Any) -> None:
 
 def test_screening_orders_by_the_sum_of_the_costs(make: Any) -> None:
     given = candidates(make, 4)
-    shapes = [shape_of(name, stage) for name, stage in given.items()]
+    shapes = [shape_of(stage, name=name) for name, stage in given.items()]
     by_name = {shape.name: shape for shape in shapes}
     chains = screen(shapes, 6, objective="max", keep=EVERYTHING)
     assert len(chains) == len(set(chains)) > 10

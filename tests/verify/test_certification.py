@@ -73,7 +73,9 @@ def test_values_agree_with_the_definitions(random_B, by_definition, seed, size, 
     expected = by_definition(stage)
     certificate = certify(stage, objective="mean", kind="stage")
     assert norms(certificate) == expected
-    kappa = kappa_up(expected["interior_mean_row_norm_sq"], expected["interior_sensitivity"], size)
+    kappa = kappa_up(
+        expected["interior_mean_row_norm_sq"], sensitivity=expected["interior_sensitivity"], size=size
+    )
     assert certificate.interior_kappa_mean == kappa
 
 

@@ -91,11 +91,11 @@ def test_kappa_is_rounded_up_and_tight(q, b, size):
     with localcontext() as context:
         context.prec = 60
         exact = 2 * q * b**2 / log2_decimal(size) ** 3
-    value = Fraction(kappa_up(q, b, size))
+    value = Fraction(kappa_up(q, sensitivity=b, size=size))
     assert exact * (1 - Fraction(1, 10**40)) <= value
     assert value <= exact * (1 + Fraction(1, 2**50))
 
 
 def test_kappa_needs_two_steps():
     with pytest.raises(ParameterError):
-        kappa_up(Fraction(1), Fraction(1), 1)
+        kappa_up(Fraction(1), sensitivity=Fraction(1), size=1)
