@@ -29,7 +29,7 @@ from trilift.lift.dyadic import Dyadic, binary_places
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["MAX_PLACES", "Ledger", "LevelLedger", "check_ledger", "make_ledger"]
+__all__ = ["MAX_PLACES", "Ledger", "LevelLedger", "check_ledger", "make_ledger", "restore_ledger"]
 
 MIN_SCALE = 1 << 10
 """Smaller scales are put on a finer lattice, so that rounding them up wastes less than 0.1 % of epsilon."""
@@ -105,7 +105,8 @@ class Ledger:
 
     def as_text(self) -> str:
         """Return the ledger as a small table."""
-        lines = [f"epsilon asked {self.epsilon}, spent {float(self.spent):.12g} (exact sum below it)"]
+        spent = f"spent {float(self.spent):.12g} (at most the ask, proved in rationals)"
+        lines = [f"epsilon asked {self.epsilon}, {spent}"]
         for index, level in enumerate(self.levels):
             lines.append(
                 f"  level {index}: size {level.size}, sensitivity {float(level.sensitivity):.6g}, "
@@ -215,6 +216,48 @@ def make_ledger(
         levels.append(_level(stage, b, least, chi, below))
         below += _weight_places(stage)
     ledger = Ledger(asked, chi, gamma, tuple(levels))
+    check_ledger(chain, ledger)
+    return ledger
+
+
+def restore_ledger(
+    chain: Chain,
+    epsilon: Fraction,
+    *,
+    scales: Sequence[tuple[int, int]],
+    change: Fraction = Fraction(1),
+    input_places: int = 0,
+) -> Ledger:
+    """Make the ledger again that has these integer scales: no float takes part, nothing is chosen anew.
+
+    Args:
+        chain: the exact chain.
+        epsilon: as asked for.
+        scales: (scale_int, coarsest) of every level, finest first, as in a ledger of :func:`make_ledger`.
+        change: chi.
+        input_places: gamma.
+
+    Raises:
+        ParameterError: scales that are none of this chain's, or that spend more than epsilon
+            (:func:`check_ledger`).
+    """
+    if not chain.is_exact or len(scales) != len(chain.levels):
+        raise ParameterError(f"{len(scales)} noise scales for a chain of {len(chain.levels)} levels")
+    levels, below = [], input_places
+    sensitivities = chain.level_sensitivities()
+    for index, (stage, b, (scale, coarsest)) in enumerate(
+        zip(chain.levels, sensitivities, scales, strict=True)
+    ):
+        places = _row_places(stage, below)
+        extra = coarsest - _coarsest(places)
+        # checked before any power is taken: refinements only serve scales down to 2^-480
+        fits = extra >= 0 and (extra == 0 or coarsest <= _RANGE + MIN_SCALE.bit_length())
+        if not fits or not 1 <= scale <= 1 << (_RANGE + coarsest):
+            raise ParameterError(f"the noise scale of level {index} is not one of this chain")
+        spent = change * Fraction(b) * (1 << coarsest) / scale
+        levels.append(LevelLedger(stage.size, Fraction(b), _refined(places, extra), coarsest, scale, spent))
+        below += _weight_places(stage)
+    ledger = Ledger(epsilon, change, input_places, tuple(levels))
     check_ledger(chain, ledger)
     return ledger
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 from trilift.lift.chain import Chain
 from trilift.lift.checks import integer, numeric_array
 from trilift.lift.costs import row_norms_sq
-from trilift.lift.errors import HorizonError, ParameterError
+from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.lift.rows import row_covariance
 from trilift.stream.draws import Draws
 from trilift.stream.evaluate import Evaluator
@@ -142,13 +141,19 @@ class Noise:
         members = [first]
         for purpose in purposes[1:]:
             derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=first.digest)
-            member = copy.copy(first)
+            member = cls.__new__(cls)  # not by copying, which is refused
+            member.__dict__.update(first.__dict__)
             member._evaluator = first._evaluator.drawing_from(_KeyedSource(first._rows, derived))
             members.append(member)
         return members
 
     def __repr__(self) -> str:
         return f"Noise(sizes={self.chain.sizes}, horizon={self.horizon}, epsilon={self.ledger.epsilon})"
+
+    def __reduce__(self) -> Any:
+        raise StateError(
+            "noise is not copied or pickled, because it holds its key: make it again from the key"
+        )
 
     def range(self, start: int, stop: int) -> np.ndarray[Any, np.dtype[Any]]:
         """Return floor(N_t / h + 1/2) for t = start..stop-1 (0-based): integers in units of h.

@@ -17,7 +17,7 @@ from trilift.lift.dense import materialise
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage, lower_ones
-from trilift.stream.ledger import MIN_SCALE, check_ledger, make_ledger
+from trilift.stream.ledger import MIN_SCALE, Ledger, check_ledger, make_ledger, restore_ledger
 
 EPSILONS = [
     1e-6,
@@ -382,3 +382,50 @@ def test_lattices_that_could_underflow_in_floats_are_refused() -> None:
     chain = Chain(Stage.plain(Dyadic([[1]]), Dyadic([[1]])), [fine])
     with pytest.raises(ParameterError, match="finest"):
         make_ledger(chain, 1, scales=[1.0, 1.0])
+
+
+def restored(chain: Chain, ledger: Ledger, **changes) -> Ledger:
+    """The ledger made again from its integers."""
+    given = {
+        "epsilon": ledger.epsilon,
+        "scales": [(level.scale_int, level.coarsest) for level in ledger.levels],
+        "change": ledger.change,
+        "input_places": ledger.input_places,
+    }
+    return restore_ledger(chain, **given | changes)
+
+
+@pytest.mark.parametrize("names", [("direct-max-8",), ("stage-max-9", "stage-mean-9", "direct-mean-4")])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_ledger_is_its_integers(names, epsilon) -> None:
+    chain = Chain(load_stage(names[-1]), [load_stage(name) for name in names[:-1]])
+    for change, places in ((1, 0), (Fraction(1, 3), 7)):
+        made = make_ledger(chain, epsilon, scales=[1.0] * len(names), change=change, input_places=places)
+        assert restored(chain, made) == made
+
+
+def test_integers_of_something_else() -> None:
+    chain = Chain(load_stage("direct-max-4"), [load_stage("stage-max-9")])
+    made = make_ledger(chain, 1, scales=[1.0, 1.0])
+    first, second = ((level.scale_int, level.coarsest) for level in made.levels)
+    for scales in ([first], [first, second, second], []):
+        with pytest.raises(ParameterError, match="noise scales for a chain of 2 levels"):
+            restored(chain, made, scales=scales)
+    with pytest.raises(ParameterError, match="noise scales for"):
+        restored(chain.to_float(), made)
+    for level, bad in (
+        (0, (first[0], first[1] - 1)),
+        (1, (second[0], -1)),
+        (1, (0, second[1])),
+        (1, (-5, second[1])),
+        (1, (second[0], 10**18)),  # refused without writing 2^(10^18) down
+        (1, (1 << (second[1] + 481), second[1])),
+    ):
+        scales = [first, second]
+        scales[level] = bad
+        with pytest.raises(ParameterError, match=f"scale of level {level} is not one of this chain"):
+            restored(chain, made, scales=scales)
+    with pytest.raises(ParameterError, match="more than epsilon"):
+        restored(chain, made, scales=[first, (second[0] // 2, second[1])])
+    with pytest.raises(ParameterError, match="more than epsilon"):
+        restored(chain, made, change=Fraction(2))

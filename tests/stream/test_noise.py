@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
@@ -16,7 +18,7 @@ from trilift.artifacts import load_stage
 from trilift.lift.chain import Chain
 from trilift.lift.dense import materialise
 from trilift.lift.dyadic import Dyadic
-from trilift.lift.errors import HorizonError, ParameterError
+from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.lift.stage import Stage
 from trilift.stream import laplace, noise
 from trilift.stream.evaluate import Evaluator
@@ -390,6 +392,23 @@ def samples(lab, chain: Chain, ledger) -> np.ndarray:
     for source.index in range(REPETITIONS):
         out[source.index] = evaluator.rounded(steps, places=20)
     return np.ldexp(out, -20)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_noise_is_not_copied(lab, duplicate) -> None:
+    """A copy would hold the key, and be continued beside the original."""
+    chain = tiny()
+    family = Noise.family(
+        chain,
+        lab.ledger(chain, Fraction(1, 2)),
+        horizon=3,
+        key=simulation_key(1),
+        stream_id=bytes(16),
+        purposes=["a", "b"],
+    )
+    for member in family:
+        with pytest.raises(StateError, match="not copied or pickled"):
+            duplicate(member)
 
 
 def worst_deviation(drawn: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
