@@ -221,12 +221,11 @@ class Counter:
         """Let steps pass with input 0 and release nothing for them.
 
         Raises:
-            ParameterError: not an integer >= 0, or 0 is not within the bounds.
+            ParameterError: not an integer >= 0, or zeros are no inputs (bounds and norm_bound).
             HorizonError: fewer steps are left. In both cases the state is unchanged.
         """
         count = integer("steps", steps, minimum=0)
-        if not self._setup.rule.low <= 0 <= self._setup.rule.high:
-            raise ParameterError("skip counts zeros, and 0 is not within the bounds")
+        self._setup.check_zeros()
         with self._lock:
             self._check_room(count)
             self._now = self._now.skipped(count)

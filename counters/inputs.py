@@ -1,9 +1,14 @@
-"""Inputs of a counter: bounds, clipping and the lattice, checked before anything changes."""
+"""Inputs of a counter: bounds, clipping and the lattice, checked before anything changes.
+
+Messages go to the caller, who has the data: they show the number that is refused and where it stands, and of
+the data nothing else. They do not belong into logs that others read; the command line, whose messages do,
+names lines instead.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -87,6 +92,8 @@ class InputRule:
         Raises:
             ParameterError: not a finite number, not an integer on the integer lattice, or out of bounds.
         """
+        if isinstance(value, (Sized, Iterator)):  # perhaps the whole stream: not to be shown
+            raise ParameterError(f"input must be a finite number, got a {type(value).__name__}")
         exact = rational("input", value) * (1 << self.places)
         if self.clip:
             exact = min(max(exact, Fraction(self.low)), Fraction(self.high))
@@ -107,7 +114,7 @@ class InputRule:
             ndim: number of dimensions, 1 or 2.
 
         Raises:
-            ParameterError: as :meth:`one`, naming the first bad index; nothing else is said of the data.
+            ParameterError: as :meth:`one`, naming the first index that is refused.
         """
         if not isinstance(values, (list, tuple, Iterator)):
             return self._array(numeric_array("inputs", values, ndim=ndim))

@@ -87,18 +87,31 @@ class Setup:
             inputs = inputs.reshape(0, self.width)
         return self._vectors(inputs)
 
+    def check_zeros(self) -> None:
+        """Check that zeros are inputs, which is what steps without an input count as.
+
+        Raises:
+            ParameterError: they are not. Clipping does not help: it would count something else.
+        """
+        if not self.rule.low <= 0 <= self.rule.high:
+            raise ParameterError("skip counts zeros, and 0 is not within the bounds")
+        if not self._within_norm(np.zeros((1, self.width), dtype=np.int64)):
+            raise ParameterError("skip counts zeros, and they are not within norm_bound of the low corner")
+
     def _vectors(self, inputs: Integers) -> Integers:
         if inputs.shape[1] != self.width:
             raise ParameterError(f"inputs must have {self.width} coordinates, got {inputs.shape[1]}")
-        if self.norm_bound is not None and len(inputs):
-            low, high = self.rule.low, self.rule.high
-            fits = inputs.dtype != object and max(-low, high, (high - low) * self.width) < 1 << 62
-            norms = ((inputs if fits else inputs.astype(object)) - low).sum(axis=1)
-            if norms.max() > self.norm_bound:
-                raise ParameterError(
-                    "inputs must lie within norm_bound of the low corner, and a vector does not"
-                )
+        if not self._within_norm(inputs):
+            raise ParameterError("inputs must lie within norm_bound of the low corner, and a vector does not")
         return inputs
+
+    def _within_norm(self, inputs: Integers) -> bool:
+        if self.norm_bound is None or len(inputs) == 0:
+            return True
+        low, high = self.rule.low, self.rule.high
+        fits = inputs.dtype != object and max(-low, high, (high - low) * self.width) < 1 << 62
+        norms = ((inputs if fits else inputs.astype(object)) - low).sum(axis=1)
+        return bool(norms.max() <= self.norm_bound)
 
 
 def _chain(chain: Any, horizon: int, objective: str) -> tuple[tuple[str, ...] | None, Chain]:

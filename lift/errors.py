@@ -33,7 +33,11 @@ class HorizonError(StateError):
 
 
 class ReplayError(StateError):
-    """A released step was asked for again with another input, or a state belongs to another mechanism."""
+    """A released step was asked for again with another input, or a state belongs to another mechanism.
+
+    Which of the two a repeated step is, "the same input" or "another one", is a fact about the data without
+    any noise: it must not reach whoever may see released values only.
+    """
 
 
 class ArtifactFormatError(TriliftError, ValueError):

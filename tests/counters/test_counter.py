@@ -172,6 +172,26 @@ def test_skip_refuses(small: Make, bad: Any) -> None:
     assert counter.step == 0
 
 
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize(
+    ("bounds", "norm_bound", "allowed"),
+    [((-1, 1), 1, False), ((-1, 1), 3, False), ((-1, 1), 4, True), ((0, 1), 1, True), ((1, 2), 9, False)],
+)
+def test_skip_counts_what_is_an_input(
+    small: Make, bounds: Any, norm_bound: int, allowed: bool, clip: bool
+) -> None:
+    """Zeros of 4 coordinates lie at l1 distance 4 from the low corner (-1, -1, -1, -1)."""
+    counter = small(bounds=bounds, dimension=4, norm_bound=norm_bound, clip=clip)
+    if allowed:
+        counter.skip(2)
+        assert counter.update([0] * 4).shape == (4,)
+        return
+    for steps in (0, 2):
+        with pytest.raises(ParameterError, match=r"^skip counts zeros, "):
+            counter.skip(steps)
+    assert counter.step == 0
+
+
 # -- horizon -----------------------------------------------------------------------------------------
 
 

@@ -332,3 +332,32 @@ def test_resolutions() -> None:
     for bad in (2, 0, -0.5, 0.3, Fraction(1, 3), True, "1", None, np.nan, 2.0**-257):
         with pytest.raises(ParameterError, match=r"^r must be"):
             lattice_places("r", bad)
+
+
+class Unshown(float):
+    """A number that is acceptable and must not be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("shown")
+
+
+@pytest.mark.parametrize("bad", [7, 2.5, float("nan"), True, None, Fraction(22, 7)])
+def test_messages_show_what_is_refused_and_nothing_else(bad: Any) -> None:
+    rule = InputRule.make(bounds=(0, 5), resolution=0.5 if bad == 2.5 else 1, clip=False)
+    if bad == 2.5:
+        bad = 5.5
+    with pytest.raises(ParameterError) as caught:
+        rule.many([Unshown(3), Unshown(4), bad, Unshown(2)])
+    assert f"got {bad!r} at index 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "stream", [[3, 4, 9], (3, 4, 9), "3 4 9", {3: 4}, np.array([3, 4, 9]), iter([3, 4, 9])]
+)
+def test_a_stream_in_the_place_of_a_number_is_not_shown(stream: Any) -> None:
+    rule = InputRule.make(bounds=(0, 5), resolution=1, clip=True)
+    for refused in (lambda: rule.one(stream), lambda: rule.many([1, stream])):
+        with pytest.raises(ParameterError) as caught:
+            refused()
+        assert f"input must be a finite number, got a {type(stream).__name__}" in str(caught.value)
+        assert "9" not in str(caught.value)
