@@ -8,15 +8,17 @@ A test compares the README with what this prints.
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from trilift.artifacts import Entry, catalogue, load_stage
+from trilift.counters import chain_of, default_names
 from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
-from trilift.lift import Stage, plan
+from trilift.lift import Stage, chain_cost, plan
 from trilift.lift.tree_costs import (
     TreeCost,
     averaged_kary_tree_cost,
@@ -43,13 +45,16 @@ def direct_table() -> str:
     """Return the certified constants of T_k beside the published ones."""
     entries = _shipped("direct")
     lines = ["| k | max, published | max, here | mean, published | mean, here |", "|---|---|---|---|---|"]
-    for size in sorted({size for _, size in entries}):
+    for size in sorted({size for _, size in entries} & set(KAPPA_DIRECT)):
         worst, mean = KAPPA_DIRECT[size]
-        ours = entries["max", size].certificate, entries["mean", size].certificate
-        lines.append(
-            f"| {size} | {worst:.4f} | {_up(ours[0].kappa_max)} | {mean:.4f} | {_up(ours[1].kappa_mean)} |"
-        )
+        ours = [_bound(entries.get((objective, size)), f"kappa_{objective}") for objective in ("max", "mean")]
+        lines.append(f"| {size} | {worst:.4f} | {ours[0]} | {mean:.4f} | {ours[1]} |")
     return "\n".join(lines)
+
+
+def _bound(entry: Entry | None, field: str) -> str:
+    value = None if entry is None else getattr(entry.certificate, field)
+    return "" if value is None else _up(value)
 
 
 def stage_table() -> str:
@@ -57,13 +62,12 @@ def stage_table() -> str:
     entries = _shipped("stage")
     lines = ["| m | max | max, interior | mean | mean, interior |", "|---|---|---|---|---|"]
     for size in sorted({size for _, size in entries}):
-        a, b = entries["max", size].certificate, entries["mean", size].certificate
-        if a.interior_kappa_max is None or b.interior_kappa_mean is None:
-            continue
-        lines.append(
-            f"| {size} | {_up(a.kappa_max)} | {_up(a.interior_kappa_max)} "
-            f"| {_up(b.kappa_mean)} | {_up(b.interior_kappa_mean)} |"
-        )
+        cells = [
+            _bound(entries.get((objective, size)), f"{role}kappa_{objective}")
+            for objective in ("max", "mean")
+            for role in ("", "interior_")
+        ]
+        lines.append(f"| {size} | {' | '.join(cells)} |")
     lines.append(f"| published | {KAPPA_CERTIFIED[0]:.4f} | | {KAPPA_CERTIFIED[1]:.4f} | |")
     return "\n".join(lines)
 
@@ -103,7 +107,23 @@ def _both(tree: TreeCost) -> tuple[float, float]:
     return tree.max_se(), tree.mean_se()
 
 
-TABLES: dict[str, Callable[[], str]] = {"direct": direct_table, "stages": stage_table, "errors": error_table}
+def horizon_table() -> str:
+    """Return how precise a counter with the default chain is, by horizon and epsilon (worst step)."""
+    lines = ["| horizon | ε = 0.1 | ε = 1 | ε = 10 |", "|---|---|---|---|"]
+    for n in (1_000, 10_000, 100_000, 1_000_000, 1_000_000_000):
+        chain = chain_of(default_names(n, objective="max"))
+        sd = math.sqrt(chain_cost(chain, n, objective="max").max_se())
+        cells = " | ".join(f"± {2 * sd / epsilon:.0f}" for epsilon in (0.1, 1.0, 10.0))
+        lines.append(f"| {n:,} | {cells} |")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "horizons": horizon_table,
+    "direct": direct_table,
+    "stages": stage_table,
+    "errors": error_table,
+}
 """The tables by the name of their markers."""
 
 
@@ -118,12 +138,22 @@ def fill_in(text: str) -> str:
 
 def main() -> int:
     """Print the tables, or write them into the files named on the command line."""
-    files = [Path(name) for name in sys.argv[1:]]
-    for path in files:
+    parser = argparse.ArgumentParser(description="The tables of the README.")
+    parser.add_argument("files", nargs="*", type=Path, help="files to write them into, between their markers")
+    parser.add_argument("--json", action="store_true", help="print the tables as JSON: name -> rows of cells")
+    arguments = parser.parse_args()
+    for path in arguments.files:
         path.write_text(fill_in(path.read_text(encoding="utf-8")), encoding="utf-8")
-    if not files:
+    if arguments.json:
+        print(json.dumps({name: _cells(table()) for name, table in TABLES.items()}, ensure_ascii=False))
+    elif not arguments.files:
         print("\n\n".join(table() for table in TABLES.values()))
     return 0
+
+
+def _cells(table: str) -> list[list[str]]:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [row for row in rows if not all(set(cell) <= {"-"} for cell in row)]
 
 
 if __name__ == "__main__":
