@@ -47,6 +47,7 @@ def search_joint_stage(
     *,
     objective: str,
     interior: bool | None = None,
+    weight_range: tuple[float, float] = (0.0, 1.0),
     dilation: int = 0,
     threshold: float = THRESHOLD,
     seed: int = 0,
@@ -69,8 +70,10 @@ def search_joint_stage(
         start: where to begin, such as :func:`trilift.factorize.composite.composite_start` of good stages; B
             must have full column rank. Only B, v and w are used.
         objective: "max" or "mean" squared error.
-        interior: search the interior cost (only for "mean", and the default there), in which w is free;
-            for the plain cost w is always the best one.
+        interior: search the interior cost, in which w is free (default for "mean"); for the plain cost w is
+            always the best one.
+        weight_range: (least, largest) w. For the largest interior cost only a range within (0, 1) gains
+            anything: where w takes 0 and 1, the largest blended row is the largest row itself.
         dilation: by how many neighbours on either side the support of the start's B is widened.
         threshold: entries below this fraction of the largest of their row are dropped.
         seed: of the perturbation.
@@ -99,6 +102,7 @@ def search_joint_stage(
         kind="stage",
         objective=objective,
         interior=interior,
+        weight_range=weight_range,
         dilation=dilation,
         threshold=threshold,
         seed=seed,
@@ -135,7 +139,8 @@ def run_joint(
     settings = make(integer("steps", _DEFAULT_STEPS if steps is None else steps, minimum=1))
     if bits is not None:
         v = np.floor(np.ldexp(v, bits) + 0.5) / 2.0**bits
-    search = _Search(Problem(support, settings.kind == "direct", settings.interior), settings)
+    ends = settings.weight_range if settings.interior and settings.largest else None
+    search = _Search(Problem(support, settings.kind == "direct", settings.interior, ends), settings)
     first = search.first_place(support.values_of(B), v, w)
     if steps is None and seconds is not None:
         stored = _stored_steps(path) if resume and path is not None else None
@@ -157,7 +162,9 @@ class _Search:
         """Return the start, its columns scaled to l1 norm 1."""
         support = self.problem.support
         x = x / support.column_sums(np.abs(x))[support.columns]
-        return x if self.settings.kind == "direct" else np.concatenate([x, v, w])
+        if self.settings.kind == "direct":
+            return x
+        return np.concatenate([x, v, np.clip(w, *self.settings.weight_range)])
 
     def point(self, place: FloatArray) -> Point:
         """Split a place into x, v and w."""
@@ -224,8 +231,9 @@ class _Search:
             size = np.sqrt(state.second / (1 - _DECAY_2 ** (step + 1)))
             rate = self.settings.schedule.rate * 0.5 * (1 + np.cos(np.pi * step / self.settings.steps))
             state.place = state.place - rate * (mean / (size + _TINY))
-            weights = state.place[self.entries :]
-            np.clip(weights, 0.0, 1.0, out=weights)
+            v, w = np.split(state.place[self.entries :], 2)
+            np.clip(v, 0.0, 1.0, out=v)
+            np.clip(w, *self.settings.weight_range, out=w)
             state.step = step + 1
         cost = self.cost(state.place)
         if cost < state.best_cost:  # false for NaN and infinity

@@ -61,6 +61,7 @@ def search_joint_direct(
         kind="direct",
         objective=objective,
         interior=False,
+        weight_range=(0.0, 1.0),
         dilation=dilation,
         threshold=threshold,
         seed=seed,

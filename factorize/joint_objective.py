@@ -14,8 +14,10 @@ an m x m matrix whatever r is:
     c_i = (Y G^-1 Y^T)_{i-1,i} + (1 - w_{i-1}) (1 - w_i) v^T G^-1 v,   c_0 = (1 - w_0) Y_{m-1} G^-1 v,
 
 the squared norms of the rows on the endless lattice of blocks, and the products of neighbours. The *plain*
-cost is about q = n. The *interior* cost is about what a level sees through its own weights one level below,
-averaged over them: q_i = mean(w^2) n_i + mean((1-w)^2) n_{i-1} + 2 mean(w (1-w)) c_i.
+cost is about q = n. The *interior* cost is about the rows as they are seen through the weights w' of a level
+below, the same stage: x^2 n_i + (1-x)^2 n_{i-1} + 2 x (1-x) c_i for x in w'. For the mean that is averaged
+over w'. For the maximum only the ends of a range [lo, hi] that holds w' count, because the expression is
+convex in x; w is kept in this range, and a range shorter than [0, 1] blends every row.
 
 The objective is the logarithm of the power mean of q with exponent p; |x| is smoothed to sqrt(x^2 + mu^2).
 For the plain cost w is the best one, which minimises every q_i, and not moved by itself. The gradient is in
@@ -65,11 +67,13 @@ class Problem:
         support: of B.
         plain: a plain factorisation of T_m: v = w = 0 throughout.
         interior: the interior cost instead of the plain one.
+        ends: (lo, hi) for the largest interior cost; None: the mean.
     """
 
     support: Support
     plain: bool
     interior: bool
+    ends: tuple[float, float] | None = None
 
     def value(self, point: Point, *, smoothing: float, exponent: float) -> float:
         """Return the objective (log of a squared error at sensitivity 1); NaN where G is singular."""
@@ -137,8 +141,18 @@ class Problem:
     def _q(self, rows: _Rows) -> FloatArray:
         if not self.interior:
             return rows.norms
-        own, before, cross = _moments(rows.w)
-        return own * rows.norms + before * np.roll(rows.norms, 1) + 2.0 * cross * rows.products
+        seen = [
+            own * rows.norms + before * np.roll(rows.norms, 1) + 2.0 * cross * rows.products
+            for own, before, cross in self._blends(rows.w)
+        ]
+        return np.concatenate(seen)
+
+    def _blends(self, w: FloatArray) -> list[tuple[float, float, float]]:
+        """Return the factors of n_i, n_{i-1} and 2 c_i, for every way in which rows are seen."""
+        if self.ends is not None:
+            return [(x * x, (1.0 - x) ** 2, x * (1.0 - x)) for x in self.ends]
+        rest = 1.0 - w
+        return [(float(np.mean(w * w)), float(np.mean(rest * rest)), float(np.mean(w * rest)))]
 
     def _pull_back(
         self, point: Point, rows: _Rows, by_q: FloatArray
@@ -156,17 +170,31 @@ class Problem:
             by_G -= by_g_sq * np.outer(rows.h, rows.h)
             by_v = 2.0 * (rows.w @ WZ) + 2.0 * by_g_sq * rows.h
             return by_G, by_v, zero
-        return _pull_back_interior(point, rows, by_q)
+        by_n, by_c = np.zeros(len(rows.w)), np.zeros(len(rows.w))
+        blends = self._blends(rows.w)
+        for (own, before, cross), part in zip(blends, np.split(by_q, len(blends)), strict=True):
+            by_n += own * part + before * np.roll(part, -1)
+            by_c += 2.0 * cross * part
+        by_G, by_v, by_w = _pull_back_interior(point, rows, by_n, by_c)
+        if self.ends is None:
+            by_w += _by_moments(rows, by_q)
+        return by_G, by_v, by_w
+
+
+def _by_moments(rows: _Rows, by_q: FloatArray) -> FloatArray:
+    """Return the part of the derivative by w that comes from the averages over w."""
+    by_own, by_before = float(by_q @ rows.norms), float(by_q @ np.roll(rows.norms, 1))
+    by_cross = 2.0 * float(by_q @ rows.products)
+    w, rest = rows.w, 1.0 - rows.w
+    return (2.0 * w * by_own - 2.0 * rest * by_before + (rest - w) * by_cross) / len(w)
 
 
 def _pull_back_interior(
-    point: Point, rows: _Rows, by_q: FloatArray
+    point: Point, rows: _Rows, by_n: FloatArray, by_c: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    w, Z, h, m = rows.w, rows.Z, rows.h, len(by_q)
+    """Return the derivatives by G, v and w from those by the norms and products."""
+    w, Z, h = rows.w, rows.Z, rows.h
     rest = 1.0 - w
-    own, before, cross = _moments(w)
-    by_n = own * by_q + before * np.roll(by_q, -1)
-    by_c = 2.0 * cross * by_q
     half, first = 0.5 * by_c[1:], by_c[0] * rest[0]
     # W Z with W tridiagonal: the weights of n on the diagonal, those of c beside it, halved
     WZ = by_n[:, None] * Z
@@ -183,9 +211,6 @@ def _pull_back_interior(
     by_rest[:-1] += by_c[1:] * rest[1:]
     by_w = -(by_Y @ (1.0 - point.v)) - rows.g_sq * by_rest
     by_w[0] -= by_c[0] * float(Z[-1] @ point.v)
-    by_own, by_before = float(by_q @ rows.norms), float(by_q @ np.roll(rows.norms, 1))
-    by_cross = 2.0 * float(by_q @ rows.products)
-    by_w += (2.0 * w * by_own - 2.0 * rest * by_before + (rest - w) * by_cross) / m
     return by_G, by_v, by_w
 
 
@@ -221,12 +246,6 @@ def _own_prefix(Z: FloatArray, *, shift: int = 0) -> FloatArray:
 def _best_w(along: FloatArray, length: float, g_sq: float) -> FloatArray:
     norm = length + g_sq
     return np.clip((along + g_sq) / norm, 0.0, 1.0) if norm > 0 else np.zeros(len(along))
-
-
-def _moments(w: FloatArray) -> tuple[float, float, float]:
-    """Return the means of w^2, (1 - w)^2 and w (1 - w)."""
-    rest = 1.0 - w
-    return float(np.mean(w * w)), float(np.mean(rest * rest)), float(np.mean(w * rest))
 
 
 def _log_power_mean(q: FloatArray, exponent: float) -> tuple[float, FloatArray]:

@@ -49,6 +49,7 @@ class JointSettings:
         kind: "stage" or "direct".
         objective: "max" or "mean" of the squared row norms.
         interior: whether they are those that a level sees through its own weights.
+        weight_range: (least, largest) w.
         seed: of the perturbation of the start.
         steps: Adam steps.
         spread: size of that perturbation, in units of the mean absolute entry.
@@ -65,6 +66,7 @@ class JointSettings:
     kind: JointKind
     objective: str
     interior: bool
+    weight_range: tuple[float, float]
     seed: int
     steps: int
     spread: float
@@ -167,6 +169,7 @@ def make_joint_settings(
     kind: JointKind,
     objective: Any,
     interior: Any,
+    weight_range: Any,
     seed: Any,
     steps: int,
     spread: Any,
@@ -186,9 +189,15 @@ def make_joint_settings(
         interior = False
     elif interior is None:
         interior = objective == "mean"
-    elif flag("interior", interior) and objective == "max":
-        # where w takes 0 and 1 the largest blended row is the largest row: nothing to gain
-        raise ParameterError("interior must be False for the max objective")
+    else:
+        flag("interior", interior)
+    if not isinstance(weight_range, (tuple, list)) or len(weight_range) != 2:
+        raise fail("weight_range", "a pair (least, largest)", weight_range)
+    lo, hi = (finite("weight_range", end, minimum=0, maximum=1) for end in weight_range)
+    if lo >= hi:
+        raise fail("weight_range", "a pair (least, largest) in this order", weight_range)
+    if (lo, hi) != (0.0, 1.0) and not interior:
+        raise ParameterError("weight_range needs the interior cost: for the plain one w is always the best")
     if weight_bits is not None:
         weight_bits = integer("weight_bits", weight_bits, minimum=1, maximum=40)
     if schedule is None:
@@ -202,6 +211,7 @@ def make_joint_settings(
         kind=kind,
         objective=objective,
         interior=bool(interior),
+        weight_range=(lo, hi),
         seed=integer("seed", seed, minimum=0),
         steps=integer("steps", steps, minimum=1, maximum=10**8),
         spread=finite("spread", spread, minimum=0),

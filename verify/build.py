@@ -21,8 +21,9 @@ import numpy as np
 from trilift.artifacts.artifact import Artifact, Provenance, load, save
 from trilift.artifacts.certificate import OBJECTIVES
 from trilift.artifacts.listing import INDEX, index_record
-from trilift.lift.checks import choice
+from trilift.lift.checks import choice, flag
 from trilift.lift.errors import CertificateError, ParameterError, TriliftError
+from trilift.lift.interior import interior_row_norms_sq, interior_sensitivity
 from trilift.lift.files import atomic_write
 from trilift.lift.stage import Stage
 from trilift.verify.certification import certify
@@ -39,28 +40,36 @@ class SearchResult(Protocol):
 
     @property
     def stage(self) -> Stage | None:
-        """The best stage seen; square (r = m)."""
+        """The best stage seen; B has at least as many rows as columns."""
 
 
 def from_search(
-    result: SearchResult | Stage, *, objective: str, provenance: Provenance, bits: Bits = DEFAULT
+    result: SearchResult | Stage,
+    *,
+    objective: str,
+    provenance: Provenance,
+    bits: Bits = DEFAULT,
+    interior: bool = False,
 ) -> Artifact:
     """Complete and certify the best stage of a search.
 
     Args:
-        result: a search result, or its float stage with a square B; w and A are recomputed from B and g.
+        result: a search result, or its float stage, B of full column rank; A is recomputed, and w is the
+            best one for B and g.
         objective: "max" or "mean".
         provenance: how it was found.
         bits: binary places to begin with; finer ones are taken where these lose too much.
+        interior: the stage was searched for the interior cost: its w is kept, and the loss is measured there.
 
     Returns:
         The artifact; its name is ``artifact.name``.
 
     Raises:
-        ParameterError: the search found no stage, or B is not square or too close to singular.
+        ParameterError: the search found no stage, or B has not full column rank, or nearly so.
         CertificateError: completion lost more than a relative 1e-4 in kappa.
     """
     choice("objective", objective, OBJECTIVES)
+    flag("interior", interior)
     found = result if isinstance(result, Stage) else result.stage
     if found is None:
         raise ParameterError("the search found no finite stage, there is nothing to certify")
@@ -70,8 +79,12 @@ def from_search(
     # an ill-conditioned B needs a finer w, which costs little, or a finer everything, which costs more
     ladder = (bits, replace(bits, w=bits.w + 8), replace(bits, w=bits.w + 8, v=bits.v + 4, B=bits.B + 4))
     for tried in ladder:
-        stage = complete(found.B, g=g, bits=tried, plain=plain, objective=objective)
-        lost = loss(stage, found, objective=objective)
+        if interior:  # the choice of v on its lattice is about the plain cost: the nearest one does as well
+            stage = complete(found.B, g=g, w=found.w, bits=tried)
+            lost = _interior_kappa(stage, objective) / _interior_kappa(found, objective) - 1.0
+        else:
+            stage = complete(found.B, g=g, bits=tried, plain=plain, objective=objective)
+            lost = loss(stage, found, objective=objective)
         if lost < MAX_LOSS:
             break
     else:
@@ -80,6 +93,13 @@ def from_search(
     note = f"completed with a relative change in kappa of {lost:+.1e}"
     notes = "; ".join(text for text in (provenance.notes, note) if text)
     return Artifact(stage, certificate, replace(provenance, notes=notes))
+
+
+def _interior_kappa(stage: Stage, objective: str) -> float:
+    """Return the constant of the stage above itself, in floats and without the logarithms."""
+    q = interior_row_norms_sq(stage.to_float())
+    b = float(interior_sensitivity(stage.to_float()))
+    return float(b * b * (q.max() if objective == "max" else q.mean()))
 
 
 def build_folder(raw: Path, target: Path, *, report: Any = print) -> list[str]:
