@@ -2,8 +2,8 @@
 
 c_2(T_2) = sqrt(2) and c_F(T_2) = sqrt(3/2) (Arkhipov and Kalinin, section 5), attained by T_2 = T_2 I. Both
 lie above what the triangle inequality allows, so neither is a norm. For a matrix norm gamma with
-gamma(s t^T) = 1 for all sign vectors, gamma(T_n) <= ceil(log2 n) + 1, by a decomposition of T_n into that many
-averages of such products, built here.
+gamma(s t^T) = 1 for all sign vectors, gamma(T_n) <= ceil(log2 n) + 1, by a decomposition of T_n into that
+many averages of such products, built here.
 
 The proofs that T_2 costs no less are new. The paper's lemma 5.1 lets us take inner dimension 2. Turn the
 plane by 45 degrees and scale R to |R|_(1->1) = 1: its columns become u / sqrt(2) and v / sqrt(2) with u =
@@ -185,7 +185,8 @@ class TriangleFailure:
 def triangle_failure(objective: str) -> TriangleFailure:
     """Show that c_2 ("max") or c_F ("mean") is not a norm.
 
-    T_2 = J/2 + H/2 with J of ones and H = [[1, -1], [1, 1]]. J/2 costs 1/2, H/2 = (H/2) I costs sqrt(2)/2, T_2 more than both together.
+    T_2 = J/2 + H/2 with J of ones and H = [[1, -1], [1, 1]]. J/2 costs 1/2, H/2 = (H/2) I costs sqrt(2)/2,
+    T_2 more than both together.
 
     Raises:
         ParameterError: another objective.

@@ -124,7 +124,7 @@ def test_limits_are_those_of_the_exact_costs(name: str) -> None:
 
 @pytest.mark.parametrize("balanced", [True, False])
 def test_limits_of_smooth_trees(balanced: bool) -> None:
-    """With h bits and z zeros: 2 z^2 (h-z) over the cube of log2 of the number of leaves, exact for large h."""
+    """With h bits and z zeros: 2 z^2 (h-z) over the cube of log2 of the number of leaves."""
     h = 20000
     z = h // 2 if balanced else round(0.16 * h)
     kappa = 2 * z * z * (h - z) / math.log2(math.comb(h, z)) ** 3

@@ -87,14 +87,14 @@ def test_mean_bound_by_brute_force() -> None:
 
 def test_the_unbalanced_smooth_tree_is_often_the_best_possible() -> None:
     """No 0/1 factorisation has a smaller largest error where the two agree, as they do for most n."""
-    horizons = range(2, 600)
+    horizons = range(2, 4097)
     costs = [smooth_binary_tree_cost(n, balanced=False) for n in horizons]
     gaps = [
         cost.max_row_norm_sq * cost.sensitivity**2 - binary_cost_sq_bound(n, objective="max")
         for n, cost in zip(horizons, costs, strict=True)
     ]
     assert min(gaps) >= 0
-    assert np.mean([gap == 0 for gap in gaps]) > 0.8
+    assert 0.97 < np.mean([gap == 0 for gap in gaps]) < 0.98  # docs/results.md says so
 
 
 @pytest.mark.parametrize(("size", "objective"), [(1, "max"), (2.0, "max"), (5, "both")])
