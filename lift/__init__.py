@@ -3,7 +3,7 @@
 from trilift.lift.budget import ChainCost, best_scales, chain_cost, horizon_scales
 from trilift.lift.chain import Chain
 from trilift.lift.compose import compose
-from trilift.lift.costs import column_norms, mean_row_norms_sq, row_norms_sq
+from trilift.lift.costs import column_norms, column_norms_sq, mean_row_norms_sq, row_norms_sq
 from trilift.lift.dense import Dense, bridge, materialise
 from trilift.lift.diamond import best_alpha, diamond, diamond_chain, diamond_power, diamond_stage
 from trilift.lift.dyadic import Dyadic
@@ -18,7 +18,13 @@ from trilift.lift.errors import (
     TriliftError,
 )
 from trilift.lift.extremes import level_max_row_norms_sq, max_column_charge, max_row_norm_sq
-from trilift.lift.interior import interior_column_norms, interior_row_norms_sq, interior_sensitivity
+from trilift.lift.interior import (
+    interior_column_norms,
+    interior_column_norms_sq,
+    interior_row_norms_sq,
+    interior_sensitivity,
+    interior_sensitivity_sq,
+)
 from trilift.lift.plan import Plan, Shape, plan, screen, shape_of
 from trilift.lift.stage import Stage, lower_ones
 
@@ -43,6 +49,7 @@ __all__ = [
     "bridge",
     "chain_cost",
     "column_norms",
+    "column_norms_sq",
     "compose",
     "diamond",
     "diamond_chain",
@@ -50,8 +57,10 @@ __all__ = [
     "diamond_stage",
     "horizon_scales",
     "interior_column_norms",
+    "interior_column_norms_sq",
     "interior_row_norms_sq",
     "interior_sensitivity",
+    "interior_sensitivity_sq",
     "level_max_row_norms_sq",
     "lower_ones",
     "materialise",

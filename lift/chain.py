@@ -8,13 +8,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import integer
+from trilift.lift.checks import choice, integer
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import HorizonError, ParameterError
-from trilift.lift.interior import extreme_weights, interior_sensitivity
+from trilift.lift.interior import extreme_weights, interior_sensitivity, interior_sensitivity_sq
 from trilift.lift.stage import Stage
 
-__all__ = ["Chain"]
+__all__ = ["NORMS", "Chain"]
+
+NORMS = ("l1", "l2")
+"""The norm of a column that noise is calibrated to: l1 for Laplace, l2 for Gaussian noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,48 @@ class Chain:
             else:
                 result.append(interior_sensitivity(level, below=below))
         return result
+
+    def level_sensitivities_sq(self) -> list[Any]:
+        """Return for each level a bound on the squared l2 norm of every column as the level meets it.
+
+        The l2 twin of :meth:`level_sensitivities`, in squares: the sum over levels of these over the squares
+        of the scales is what one input of size 1 costs under Gaussian noise (twice rho of zCDP), at every
+        horizon, because the coordinates of different levels are orthogonal.
+        """
+        result: list[float | Fraction] = [self.levels[0].sensitivity_sq()]
+        for index, (below, level) in enumerate(zip(self.levels, self.levels[1:], strict=False)):
+            if below.one_sided:
+                result.append(level.sensitivity_sq())
+            elif index == len(self.stages) - 1:
+                result.append(_top_sensitivity_sq(level, below))
+            else:
+                result.append(interior_sensitivity_sq(level, below=below))
+        return result
+
+    def level_charges(self, *, norm: str) -> list[Any]:
+        """Return what each level charges over its scale (norm "l1"), or its squared scale ("l2").
+
+        These are the :meth:`level_sensitivities` or the :meth:`level_sensitivities_sq`.
+
+        Raises:
+            ParameterError: another norm.
+        """
+        choice("norm", norm, NORMS)
+        return self.level_sensitivities() if norm == "l1" else self.level_sensitivities_sq()
+
+
+def _top_sensitivity_sq(top: Stage, below: Stage) -> Any:
+    """As :func:`_top_sensitivity`, for squared l2 norms."""
+    D = top.B
+    if not isinstance(D, Dyadic):
+        following = np.concatenate([D[:, 1:], np.zeros((len(D), 1))], axis=1)
+        return max(
+            float((((1.0 - x) * D + x * following) ** 2).sum(axis=0).max()) for x in extreme_weights(below.v)
+        )
+    shifted = Dyadic.concatenate([D[:, 1:], Dyadic.zeros((D.shape[0], 1))], axis=1)
+    v = extreme_weights(below.v.normalized())
+    blends = (D * (Dyadic([1]) - x) + shifted * x for x in (v[:1], v[1:]))
+    return max((blend * blend).sum(axis=0).max() for blend in blends)
 
 
 def _top_sensitivity(top: Stage, below: Stage) -> Any:

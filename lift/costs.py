@@ -6,7 +6,7 @@ level's noise scale; the squared error of step t is twice that (Laplace noise of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from trilift.lift.checks import numeric_array, show
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.windows import START_ROW, column_parts, column_steps, row_grams, row_steps, top_grams
 
-__all__ = ["column_norms", "mean_row_norms_sq", "row_norms_sq", "steps_array"]
+__all__ = ["column_norms", "column_norms_sq", "mean_row_norms_sq", "row_norms_sq", "steps_array"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -67,6 +67,19 @@ def column_norms(chain: Chain, steps: Any) -> FloatArray:
     An input of size 1 at step t is charged ``sum_l column_norms[l] / scale_l``. The columns are those of
     :func:`trilift.lift.dense.materialise`: they do not depend on the horizon.
     """
+    return _columns(chain, steps, np.abs)
+
+
+def column_norms_sq(chain: Chain, steps: Any) -> FloatArray:
+    """Return each level's squared l2 column norm at the given 0-based steps, shape (levels, len(steps)).
+
+    Under Gaussian noise an input of size 1 at step t is charged ``sum_l column_norms_sq[l] / scale_l^2``.
+    """
+    return _columns(chain, steps, np.square)
+
+
+def _columns(chain: Chain, steps: Any, measure: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Sum ``measure`` over the entries of the columns, level by level."""
     chain = chain.to_float()
     position = steps_array(chain, steps)
     weights = np.zeros((position.size, 3))
@@ -81,7 +94,7 @@ def column_norms(chain: Chain, steps: Any) -> FloatArray:
             chosen = digit == i
             here, there = column_parts(level, int(i), is_top=is_top)
             blended = weights[chosen].T
-            result[index, chosen] = np.abs(here @ blended).sum(axis=0) + np.abs(there @ blended).sum(axis=0)
+            result[index, chosen] = measure(here @ blended).sum(axis=0) + measure(there @ blended).sum(axis=0)
         if not is_top:
             weights = np.einsum("tab,tb->ta", column_steps(level)[digit], weights)
             position = block

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from trilift.lift.chain import Chain
+from trilift.lift.chain import NORMS, Chain
+from trilift.lift.checks import choice
 from trilift.lift.costs import scales_array
 from trilift.lift.stage import Stage
 from trilift.lift.windows import START_ROW, column_parts, column_steps, row_grams, row_steps, top_grams
@@ -175,32 +176,37 @@ def _row_level(stage: Stage, square: float) -> _Level:
     return _Level(stage.size, row_steps(stage), local)
 
 
-def max_column_charge(chain: Chain, horizon: int, *, scales: Any) -> float:
+def max_column_charge(chain: Chain, horizon: int, *, scales: Any, norm: str = "l1") -> float:
     """Return max over steps t < horizon of sum_l |column_t on level l|_1 / scales_l: the exact charge.
 
-    It never exceeds the sum of ``level_sensitivities / scales``, which does not depend on the horizon.
+    It never exceeds the sum of ``level_sensitivities / scales``, which does not depend on the horizon. With
+    norm "l2" the charge is sum_l |column_t on level l|_2^2 / scales_l^2, at most the sum of
+    ``level_sensitivities_sq / scales^2``: Gaussian noise of these scales is rho-zCDP with rho half of it.
 
     Raises:
-        HorizonError, ParameterError: as :func:`max_row_norm_sq`.
+        HorizonError, ParameterError: as :func:`max_row_norm_sq`, and for another norm.
     """
     n = chain.check_horizon(horizon)
     inverse = 1.0 / scales_array(chain, scales)
+    measure = np.abs if choice("norm", norm, NORMS) == "l1" else np.square
+    if norm == "l2":
+        inverse = inverse**2
     chain = chain.to_float()
     start = np.array([1.0, 0.0, 0.0])
-    levels = [_column_level(stage, scale) for stage, scale in zip(chain.stages, inverse, strict=False)]
+    levels = [_column_level(stage, each, measure) for stage, each in zip(chain.stages, inverse, strict=False)]
 
     def top(position: int, weights: FloatArray) -> FloatArray:
         here, _ = column_parts(chain.top, min(position, chain.top.size), is_top=True)
-        return np.asarray(inverse[-1] * np.abs(here @ weights.T).sum(axis=0))
+        return np.asarray(inverse[-1] * measure(here @ weights.T).sum(axis=0))
 
     return _maximise(levels, n, start, 2, top)
 
 
-def _column_level(stage: Stage, inverse: float) -> _Level:
+def _column_level(stage: Stage, inverse: float, measure: Callable[[FloatArray], FloatArray]) -> _Level:
     parts = [column_parts(stage, digit, is_top=False) for digit in range(stage.size)]
 
     def local(_block: int, digits: Digits, weights: FloatArray) -> FloatArray:
-        norms = [sum(np.abs(part @ weights.T).sum(axis=0) for part in parts[digit]) for digit in digits]
+        norms = [sum(measure(part @ weights.T).sum(axis=0) for part in parts[digit]) for digit in digits]
         return inverse * np.array(norms)
 
     return _Level(stage.size, column_steps(stage), local)

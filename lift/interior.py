@@ -15,7 +15,13 @@ from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["interior_column_norms", "interior_row_norms_sq", "interior_sensitivity"]
+__all__ = [
+    "interior_column_norms",
+    "interior_column_norms_sq",
+    "interior_row_norms_sq",
+    "interior_sensitivity",
+    "interior_sensitivity_sq",
+]
 
 
 def _one(like: Any) -> Any:
@@ -71,6 +77,39 @@ def interior_row_norms_sq(stage: Stage, *, below: Stage | None = None) -> Any:
 def interior_column_norms(stage: Stage, *, below: Stage | None = None) -> Any:
     """Return the l1 norms of the blended columns, shape (m', m): as for the rows, with v in place of w."""
     return _column_norms(stage, _weights_below(stage, below))
+
+
+def interior_column_norms_sq(stage: Stage, *, below: Stage | None = None) -> Any:
+    """Return the squared l2 norms of the blended columns, shape (m', m)."""
+    return _column_norms_sq(stage, _weights_below(stage, below))
+
+
+def interior_sensitivity_sq(stage: Stage, *, below: Stage | None = None) -> float | Fraction:
+    """Return the square of b-bar under l2: the largest squared l2 norm of a blended column.
+
+    A Fraction when exact. It is convex in the weight too, so the extreme weights suffice.
+    """
+    norms = _column_norms_sq(stage, extreme_weights(_weights_below(stage, below)))
+    return norms.max() if isinstance(norms, Dyadic) else float(norms.max())
+
+
+def _column_norms_sq(stage: Stage, v: Any) -> Any:
+    B, own, rest = stage.B, stage.column_norms_sq(), _one(v) - v
+    inside = (B[:, :-1] * B[:, 1:]).sum(axis=0)
+    # the column after the last belongs to the next block: other coordinates
+    if isinstance(inside, Dyadic):
+        products = Dyadic.concatenate([inside, Dyadic.zeros(1)])
+    else:
+        products = np.append(inside, 0.0)
+    cross = (v * rest)[:, None] * products[None, :]
+    return (rest * rest)[:, None] * own[None, :] + (v * v)[:, None] * _next(own)[None, :] + cross + cross
+
+
+def _next(values: Any) -> Any:
+    """Shift by one step, cyclically: entry j becomes that of step j+1."""
+    if isinstance(values, Dyadic):
+        return Dyadic(np.roll(values.num, -1, axis=0), values.exp)
+    return np.roll(values, -1, axis=0)
 
 
 def _weights_below(stage: Stage, below: Stage | None) -> Any:

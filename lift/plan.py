@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.budget import OBJECTIVES, ChainCost, chain_cost
-from trilift.lift.chain import Chain
+from trilift.lift.chain import NORMS, Chain
 from trilift.lift.checks import choice, integer
 from trilift.lift.errors import HorizonError, ParameterError
-from trilift.lift.interior import interior_row_norms_sq, interior_sensitivity
+from trilift.lift.interior import (
+    interior_row_norms_sq,
+    interior_sensitivity,
+    interior_sensitivity_sq,
+)
 from trilift.lift.stage import Stage
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -26,16 +30,18 @@ MAX_HORIZON = 10**15
 
 @dataclass(frozen=True)
 class Shape:
-    """The scalars of a candidate that screening needs: cost^(2/3) of each role, by objective.
+    """The scalars of a candidate that screening needs: what each role adds to a chain's cost, by objective.
 
     Attributes:
         name: the candidate's name.
         size: m or k.
         tail: leading zeros of w.
         is_top: whether it is a plain factorisation (then it can only be the top).
-        finest: (b^2 q)^(1/3) as the finest level (for a top: alone), per objective.
+        finest: (b^2 q)^(1/3), or under l2 sqrt(q) b, as the finest level (for a top: alone), per objective.
         interior: the same by the interior cost, as a level above another (for a top: as the finest).
         prefix: for a top, the same of its first 1, 2, ..., k steps (truncated tops), per objective.
+
+    All shapes that are screened together must be of one norm.
     """
 
     name: str
@@ -47,27 +53,40 @@ class Shape:
     prefix: Mapping[str, FloatArray]
 
 
-def _prefix_costs(top: Stage) -> dict[str, FloatArray]:
-    b = np.maximum.accumulate(top.column_norms())
+def _prefix_costs(top: Stage, norm: str) -> dict[str, FloatArray]:
     q = top.row_norms_sq()
-    means = np.cumsum(q) / np.arange(1, top.size + 1)
-    return {name: (b * b * r) ** (1 / 3) for name, r in (("max", np.maximum.accumulate(q)), ("mean", means))}
+    rows = {"max": np.maximum.accumulate(q), "mean": np.cumsum(q) / np.arange(1, top.size + 1)}
+    if norm == "l2":
+        b_sq = np.maximum.accumulate(top.column_norms_sq())
+        return {objective: np.sqrt(b_sq * r) for objective, r in rows.items()}
+    b = np.maximum.accumulate(top.column_norms())
+    return {objective: (b * b * r) ** (1 / 3) for objective, r in rows.items()}
 
 
-def shape_of(stage: Stage, *, name: str) -> Shape:
+def shape_of(stage: Stage, *, name: str, norm: str = "l1") -> Shape:
     """Return the screening scalars of a stage or top.
 
     Args:
         stage: of any kind, exact or float.
         name: the candidate's name.
+        norm: "l1" or "l2".
+
+    Raises:
+        ParameterError: another norm.
     """
     stage = stage.to_float()
-    finest = {objective: stage.cost_third(objective) for objective in OBJECTIVES}
+    l1 = choice("norm", norm, NORMS) == "l1"
+    finest = {o: stage.cost_third(o) if l1 else stage.gamma(o) for o in OBJECTIVES}
     if stage.is_plain:
-        return Shape(name, stage.size, 0, True, finest, finest, _prefix_costs(stage))
-    rows, b = interior_row_norms_sq(stage), float(interior_sensitivity(stage))
+        return Shape(name, stage.size, 0, True, finest, finest, _prefix_costs(stage, norm))
+    rows = interior_row_norms_sq(stage)
     q = {"max": float(rows.max()), "mean": float(rows.mean())}
-    interior = {objective: (b * b * q[objective]) ** (1 / 3) for objective in OBJECTIVES}
+    if l1:
+        b = float(interior_sensitivity(stage))
+        interior = {objective: (b * b * q[objective]) ** (1 / 3) for objective in OBJECTIVES}
+    else:
+        b_sq = float(interior_sensitivity_sq(stage))
+        interior = {objective: math.sqrt(b_sq * q[objective]) for objective in OBJECTIVES}
     return Shape(name, stage.size, stage.tail, False, finest, interior, {})
 
 
@@ -145,7 +164,14 @@ class Plan:
     cost: ChainCost
 
 
-def plan(candidates: Mapping[str, Stage], horizon: int, *, objective: str = "max", keep: int = 24) -> Plan:
+def plan(
+    candidates: Mapping[str, Stage],
+    horizon: int,
+    *,
+    objective: str = "max",
+    keep: int = 24,
+    norm: str = "l1",
+) -> Plan:
     """Return the chain with the least exact MaxSE or MeanSE at a horizon among the most promising ones.
 
     All chains are ranked by the sum of their levels' costs (:func:`screen`), and the first ``keep`` of them
@@ -156,6 +182,7 @@ def plan(candidates: Mapping[str, Stage], horizon: int, *, objective: str = "max
         horizon: number of steps n >= 1.
         objective: "max" or "mean".
         keep: how many chains, best by the sum of their levels' costs, are evaluated exactly.
+        norm: "l1" (Laplace noise) or "l2" (Gaussian noise): what the candidates are judged by.
 
     Tops larger than needed are included: their first rows and columns are used.
 
@@ -171,12 +198,12 @@ def plan(candidates: Mapping[str, Stage], horizon: int, *, objective: str = "max
     n = integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
     choice("objective", objective, OBJECTIVES)
     count = integer("keep", keep, minimum=1)
-    shapes = [shape_of(stage, name=name) for name, stage in candidates.items()]
+    shapes = [shape_of(stage, name=name, norm=norm) for name, stage in candidates.items()]
     floats = {name: stage.to_float() for name, stage in candidates.items()}
     best: tuple[float, tuple[str, ...], ChainCost] | None = None
     for names in screen(shapes, n, objective=objective, keep=count):
         trial = Chain(floats[names[-1]], [floats[name] for name in names[:-1]])
-        cost = chain_cost(trial, n, objective=objective)
+        cost = chain_cost(trial, n, objective=objective, norm=norm)
         if best is None or cost.objective_row_sq < best[0]:
             best = (cost.objective_row_sq, names, cost)
     if best is None or not np.isfinite(best[0]):

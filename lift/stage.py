@@ -135,6 +135,18 @@ class Stage:
         norms = self.column_norms()
         return norms.max() if isinstance(norms, Dyadic) else float(norms.max())
 
+    def column_norms_sq(self) -> Any:
+        """Return the squared l2 norms of B's columns, shape (m,) (floats, or Dyadic when exact)."""
+        return (self.B * self.B).sum(axis=0) if self.is_exact else (self.B**2).sum(axis=0)
+
+    def sensitivity_sq(self) -> float | Fraction:
+        """Return b^2, b the largest l2 norm of a column of B (a Fraction when exact): for Gaussian noise.
+
+        Squares are rational where norms are not, so squares are what is carried and charged.
+        """
+        norms = self.column_norms_sq()
+        return norms.max() if isinstance(norms, Dyadic) else float(norms.max())
+
     def row_norms_sq(self) -> Any:
         """Return q_i = |A_i|^2 + (1 - w_i)^2 |g|^2, shape (m,) (floats, or Dyadic when exact)."""
         if self.is_exact:
@@ -147,6 +159,12 @@ class Stage:
         norms = self.to_float().row_norms_sq()
         q = norms.max() if objective == "max" else norms.mean()
         return float((float(self.sensitivity()) ** 2 * q) ** (1 / 3))
+
+    def gamma(self, objective: str) -> float:
+        """Return sqrt(q) b, b the l2 sensitivity: what adds up along a chain under Gaussian noise."""
+        norms = self.to_float().row_norms_sq()
+        q = norms.max() if objective == "max" else norms.mean()
+        return float(np.sqrt(q * float(self.sensitivity_sq())))
 
     def kappa(self, objective: str) -> float:
         """Return 2 q b^2 / log2(m)^3, the leading constant of the stage repeated for ever (an estimate)."""
