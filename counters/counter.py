@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import sys
+import os
 import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from trilift.counters import state
-from trilift.counters.position import Position, Step, running_sums
+from trilift.counters import state as states
+from trilift.counters.accuracy import Accuracy
+from trilift.counters.levels import saved_levels
+from trilift.counters.lock import StateLock, acquired
+from trilift.counters.position import Position, running_sums
 from trilift.counters.released import as_array, as_number, post_process
 from trilift.counters.setup import Setup, make_setup
 from trilift.counters.statement import privacy_statement
-from trilift.counters.tails import half_width
-from trilift.lift.checks import flag, integer, rational
+from trilift.lift.checks import flag, integer
 from trilift.lift.errors import ArtifactFormatError, HorizonError, ParameterError, ReplayError, StateError
-from trilift.lift.integers import add, shift_left, shrink
-from trilift.lift.rows import row_entries
+from trilift.lift.integers import add, shift_left
 from trilift.stream.keys import Secret, new_key, new_stream_id, simulation_key
 from trilift.stream.noise import Noise
 
@@ -31,7 +31,7 @@ _PAGE = 256  # steps whose noise is computed together for single updates
 _PAGE_NUMBERS = 1 << 20  # fewer steps for very long vectors
 
 
-class Counter:
+class Counter(Accuracy):
     """Releases the running sum of a stream at every step, under pure epsilon-differential privacy.
 
     Neighbours: two streams of the same length that differ in the inputs of one person: at most
@@ -44,7 +44,9 @@ class Counter:
     holds given ideal random bits; here they come from ChaCha20 under a key drawn from the operating system.
 
     **One counter serves one version of one stream.** Counting corrected data again costs a new epsilon and
-    needs a new counter. Key, counts, remembered inputs and saved states are secrets.
+    needs a new counter. Key, counts, remembered inputs and saved states are secrets. A counter whose state is
+    not on disk when its process ends is lost together with its key: counting the stream again then spends
+    epsilon again, on top of what was released before. So pass ``state``, or save before you publish.
 
     Args:
         epsilon: privacy budget > 0, taken as the exact rational that it is.
@@ -62,10 +64,16 @@ class Counter:
             one-hot vectors with low = 0): a neighbour then changes at most twice that.
         postprocess: "nonnegative" or "monotone" (running maximum): free, but released values are biased.
         simulation_seed: makes noise that anybody can reproduce. For tests and simulations only: no privacy.
+        state: a new file that always holds the state: written now, and by :meth:`update`, :meth:`extend` and
+            :meth:`skip` before they return. It is locked for as long as the counter lives (or until
+            :meth:`close`), and continued by ``Counter.load(path, persist=True)``. A write takes a few
+            milliseconds; many steps in one :meth:`extend` share one.
 
     Raises:
         ParameterError: an argument that is not acceptable.
         HorizonError: a horizon past the capacity of the chain.
+        StateError: the state file exists already, or is in use.
+        OSError: the state file cannot be written.
 
     >>> counter = Counter(1.0, horizon=100, simulation_seed=7)
     >>> value = counter.update(1)
@@ -89,6 +97,7 @@ class Counter:
         norm_bound: Any = None,
         postprocess: str | None = None,
         simulation_seed: int | None = None,
+        state: str | os.PathLike[str] | None = None,
     ) -> None:
         setup = make_setup(
             epsilon,
@@ -107,6 +116,12 @@ class Counter:
         simulated = simulation_seed is not None
         key = simulation_key(simulation_seed) if simulation_seed is not None else new_key()
         self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated)
+        if state is not None:
+            with acquired(state) as held:
+                if held.path.exists():
+                    raise StateError(f"{state} exists: continue it by Counter.load(path, persist=True)")
+                self._held = held
+                self._move(self._now)
 
     def _start(self, setup: Setup, key: bytes, stream_id: bytes, simulated: bool) -> None:
         self._setup = setup
@@ -121,6 +136,7 @@ class Counter:
             places=setup.output_places,
         )
         self._lock = threading.Lock()
+        self._held: StateLock | None = None
         self._now = Position.start(setup.width)
         self._page: tuple[int, Integers] = (0, np.zeros((0, setup.width), dtype=np.int64))
 
@@ -181,8 +197,13 @@ class Counter:
             HorizonError: a step past the horizon.
             ReplayError: a released step with another input, or one no longer remembered.
             StateError: a step out of order.
+            OSError: the state cannot be written.
 
-        In every case the state is unchanged.
+        In every case the state is unchanged. Whether a repeated step meets a :class:`ReplayError` tells if
+        its input is the same: an exact fact about the data, which must not reach third parties.
+
+        Without ``state``, :meth:`save` before you publish the value: a crash without a saved state loses the
+        key, and counting again spends epsilon again.
         """
         inputs = self._setup.one(x)
         named = None if step is None else integer("step", step, minimum=1)
@@ -208,7 +229,10 @@ class Counter:
 
         Raises:
             ParameterError: an input that is not acceptable (the first bad index is named).
-            HorizonError: more inputs than steps are left. In both cases the state is unchanged.
+            HorizonError: more inputs than steps are left.
+            OSError: the state cannot be written.
+
+        In every case the state is unchanged. As with :meth:`update`: save before you publish.
         """
         inputs = self._setup.many(values)
         with self._lock:
@@ -222,136 +246,106 @@ class Counter:
 
         Raises:
             ParameterError: not an integer >= 0, or zeros are no inputs (bounds and norm_bound).
-            HorizonError: fewer steps are left. In both cases the state is unchanged.
+            HorizonError: fewer steps are left.
+            OSError: the state cannot be written. In every case the state is unchanged.
         """
         count = integer("steps", steps, minimum=0)
         self._setup.check_zeros()
         with self._lock:
             self._check_room(count)
-            self._now = self._now.skipped(count)
-
-    # -- accuracy -------------------------------------------------------------------------------
-
-    def sd(self, t: int) -> float:
-        """Return the standard deviation of the released value of step t, 1 <= t <= horizon.
-
-        From the exact noise scales and row norms, in the unit of the inputs; rounding counts as h^2 / 12.
-        """
-        return math.sqrt(float(self._noises[0].variance([self._position(t)])[0]))
-
-    def interval(self, t: int, confidence: float = 0.95, *, simultaneous: bool = False) -> float:
-        """Return w such that the true sum of step t lies within released value +- w with this confidence.
-
-        Args:
-            t: step, 1 <= t <= horizon.
-            confidence: strictly between 0 and 1.
-            simultaneous: hold for all steps of the horizon together (the failure is divided among them).
-
-        The width comes from the tail of the weighted sum of Laplace variates
-        (:mod:`trilift.counters.tails`), plus h / 2 for the rounding. Clipping at zero never widens an error.
-        A running maximum may show the value of an earlier step: what holds for it is the widest of the
-        simultaneous intervals up to t.
-        """
-        level = rational("confidence", confidence, above=0)
-        if level >= 1:
-            raise ParameterError(f"confidence must be a number between 0 and 1, got {confidence!r}")
-        steps = self.horizon if flag("simultaneous", simultaneous) else 1
-        failure = float((1 - level) / (steps * self._setup.width if simultaneous else 1))
-        if failure < sys.float_info.min:
-            raise ParameterError("confidence is closer to 1 than floats can tell")
-        coefficients = self._coefficients(self._position(t))
-        return half_width(coefficients, failure) + math.ldexp(0.5, -self._setup.output_places)
-
-    def range_sd(self, start: int, stop: int) -> float:
-        """Return the standard deviation of (released at stop) - (released at start): the sum of a range.
-
-        Args:
-            start: step, 0 <= start; 0 stands for the beginning, where the sum is known to be 0.
-            stop: step, start < stop <= horizon.
-        """
-        first = integer("start", start, minimum=0)
-        last = integer("stop", stop, minimum=first + 1)
-        if first == 0:
-            return self.sd(last)
-        a, b = self._position(first), self._position(last)
-        variances = self._noises[0].variance([a, b])
-        return math.sqrt(max(float(variances.sum()) - 2.0 * self._noises[0].covariance(a, b), 0.0))
-
-    def _position(self, t: Any) -> int:
-        step = integer("t", t, minimum=1)
-        if step > self.horizon:
-            raise HorizonError(f"step {step} is past the horizon {self.horizon}")
-        return step - 1
-
-    def _coefficients(self, position: int) -> Any:
-        scales = [float(scale) for scale in self._setup.ledger.scales]
-        row = row_entries(self._setup.chain, position)
-        return np.concatenate(
-            [s * block for s, level in zip(scales, row, strict=True) for block in level.values()]
-        )
+            self._move(self._now.skipped(count))
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file readable by the owner only; the write is atomic.
 
-        The file holds the key and the true counts: it is as secret as the data. A copy of it must not be
-        continued twice with different data: that would release two streams with the same noise. A link is
-        followed: the file that it points to is replaced.
+        Save before you publish what was released: a crash without a saved state loses the key, and counting
+        again spends epsilon again. The file holds the key and the true counts: it is as secret as the data. A
+        copy of it must not be continued twice with different data: that would release two streams with the
+        same noise. A link is followed: the file that it points to is replaced. A counter made with ``state``
+        saves itself.
 
         Raises:
             OSError: the file cannot be written; what was there before is unchanged.
         """
-        now = self._now  # one immutable value: a handler of signals may save at any moment
-        state.write(
-            Path(path),
-            state.Snapshot(
-                setup=state.setup_record(self._setup),
-                digests=tuple(noise.digest.hex() for noise in self._noises[:1]),
-                key=bytes(self._key),
-                stream_id=self._stream_id,
-                simulated=self._simulated,
-                step=now.step,
-                counts=tuple(now.counts.tolist()),
-                peaks=tuple(now.peaks.tolist()),
-                recent=tuple((s.number, s.inputs, s.released) for s in now.recent),
-            ),
+        # one immutable value: a handler of signals may save at any moment
+        states.write(Path(path), self._snapshot(self._now))
+
+    def _snapshot(self, now: Position) -> states.Snapshot:
+        return states.Snapshot(
+            states.setup_record(self._setup),
+            saved_levels(self._setup.chain, self._setup.ledger),
+            self._noises[0].digest.hex(),
+            bytes(self._key),
+            self._stream_id,
+            self._simulated,
+            now,
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, chain: Any = None) -> Self:
-        """Continue a saved counter where it stopped.
+    def load(cls, path: str | os.PathLike[str], *, chain: Any = None, persist: bool = False) -> Self:
+        """Continue a saved counter where it stopped, with the very same noise.
+
+        The noise scales are read, not computed again, and the budget is proved for them. Artifacts are found
+        by name, or by the hash of their numbers where another or none has the name by now.
+
+        After a crash the file may know one step (or :meth:`extend`) more than the caller saw released: naming
+        the step in :meth:`update` gives its value again.
 
         Args:
-            path: file written by :meth:`save`.
+            path: file written by :meth:`save` or as the ``state`` of a counter.
             chain: the chain, if the counter was made with a Chain object.
+            persist: go on writing the state to this file, as with ``state`` of the constructor.
 
         Raises:
             ArtifactFormatError: the file cannot be read, or is not a state.
             ParameterError: ``chain`` is missing, not needed, or not acceptable.
             ReplayError: the mechanism (artifacts, sampler, epsilon, ...) is not the one that was saved:
                 continuing would draw fresh noise for released steps.
+            StateError, OSError: with ``persist``, the file is in use, or cannot be locked.
         """
-        snapshot = state.read(Path(path))
-        arguments = state.setup_arguments(snapshot, chain, str(path))
+        if not flag("persist", persist):
+            return cls._loaded(Path(path), chain)
+        with acquired(path) as held:
+            counter = cls._loaded(held.path, chain)
+            counter._held = held
+            return counter
+
+    @classmethod
+    def _loaded(cls, path: Path, chain: Any) -> Self:
+        snapshot = states.read(path)
+        arguments = states.setup_arguments(snapshot, chain, str(path))
         try:
-            setup = make_setup(**arguments)
+            setup = make_setup(**arguments, levels=snapshot.levels)
         except (ParameterError, HorizonError) as error:
             if chain is not None:
                 raise
             raise ArtifactFormatError(f"{path}: parameters that make no counter: {error}") from None
+        except ReplayError as error:
+            raise ReplayError(f"{path}: {error}") from None
         counter = cls.__new__(cls)
         counter._start(setup, Secret(snapshot.key), snapshot.stream_id, snapshot.simulated)
-        if snapshot.digests != (counter._noises[0].digest.hex(),):
+        if snapshot.digest != counter._noises[0].digest.hex():
             raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
-        state.check_fit(snapshot, setup.width, setup.horizon, str(path))
-        counter._now = Position(
-            snapshot.step,
-            shrink(np.array(snapshot.counts, dtype=object)),
-            shrink(np.array(snapshot.peaks, dtype=object)),
-            tuple(Step(*entry) for entry in snapshot.recent),
-        )
+        states.check_fit(snapshot.position, setup.width, setup.horizon, str(path))
+        counter._now = snapshot.position
         return counter
+
+    def close(self) -> None:
+        """Give the state file free for others; a counter with a state releases nothing from then on.
+
+        Leaving a ``with`` block closes too, and so does the end of the process.
+        """
+        with self._lock:
+            if self._held is not None:
+                self._held.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -360,6 +354,13 @@ class Counter:
             raise HorizonError(
                 f"step {self.step + count} is past the horizon {self.horizon}; nothing was changed"
             )
+
+    def _move(self, position: Position) -> None:
+        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
+        if self._held is not None:
+            self._held.check()
+            states.write(self._held.path, self._snapshot(position))
+        self._now = position
 
     def _shown(self, released: Integers) -> Any:
         places = self._setup.output_places
@@ -377,7 +378,7 @@ class Counter:
         released = add(shift_left(sums, places), self._noise(k))
         released = post_process(released, self._setup.postprocess, now.peaks)
         peaks = released[-1] if self._setup.postprocess == "monotone" else now.peaks
-        self._now = now.advanced(inputs, counts=sums[-1], peaks=peaks, released=released)
+        self._move(now.advanced(inputs, counts=sums[-1], peaks=peaks, released=released))
         return released
 
     def _noise(self, k: int) -> Integers:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from trilift.counters.defaults import chain_of, default_names
 from trilift.counters.inputs import InputRule, lattice_places
+from trilift.counters.levels import SavedLevel, restored_chain
 from trilift.lift import Chain
 from trilift.lift.budget import OBJECTIVES, horizon_scales
 from trilift.lift.checks import choice, fail, integer, rational
 from trilift.lift.errors import ParameterError
-from trilift.stream.ledger import Ledger, make_ledger
+from trilift.stream.ledger import Ledger, make_ledger, restore_ledger
 
 __all__ = ["POSTPROCESSING", "Setup", "make_setup"]
 
@@ -150,8 +151,12 @@ def make_setup(
     dimension: Any,
     norm_bound: Any,
     postprocess: Any,
+    levels: Sequence[SavedLevel] | None = None,
 ) -> Setup:
-    """Check the arguments of a counter and build its mechanism: see :class:`trilift.counters.Counter`."""
+    """Check the arguments of a counter and build its mechanism: see :class:`trilift.counters.Counter`.
+
+    With the saved levels of a counter it is their mechanism: nothing is chosen or computed by floats again.
+    """
     asked = rational("epsilon", epsilon, above=0)
     if max(asked.numerator.bit_length(), asked.denominator.bit_length()) > _EPSILON_BITS:
         raise ParameterError(f"epsilon must be a fraction of numbers of at most {_EPSILON_BITS} bits")
@@ -170,15 +175,17 @@ def make_setup(
         choice("postprocess", postprocess, POSTPROCESSING)
         if rule.low < 0:
             raise ParameterError(f"postprocess={postprocess!r} needs inputs that cannot be negative")
-    names, built = _chain(chain, n, objective)
-    built.check_horizon(n)
-    ledger = make_ledger(
-        built,
-        asked,
-        scales=horizon_scales(built, n, objective=objective),
-        change=_change(rule, d, radius, contributions),
-        input_places=rule.places,
-    )
+    change = _change(rule, d, radius, contributions)
+    if levels is None:
+        names, built = _chain(chain, n, objective)
+        built.check_horizon(n)
+        scales = horizon_scales(built, n, objective=objective)
+        ledger = make_ledger(built, asked, scales=scales, change=change, input_places=rule.places)
+    else:
+        names, built = restored_chain(chain, levels)
+        built.check_horizon(n)
+        pairs = [(level.scale, level.places) for level in levels]
+        ledger = restore_ledger(built, asked, scales=pairs, change=change, input_places=rule.places)
     return Setup(
         epsilon=asked,
         horizon=n,

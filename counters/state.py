@@ -6,40 +6,43 @@ import hashlib
 import json
 import os
 import re
-import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from trilift.counters.levels import SavedLevel
+from trilift.counters.position import Position, Step
 from trilift.counters.setup import Setup
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
+from trilift.lift.files import atomic_write
+from trilift.lift.integers import shrink
 
 __all__ = ["Snapshot", "check_fit", "read", "setup_arguments", "setup_record", "write"]
 
 FORMAT = "trilift counter state"
-VERSION = 1
+VERSION = 2
 _MAX_BYTES = 512 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a file holds: public parameters, secrets, and where the stream stands."""
+    """What a file holds: public parameters, the mechanism, secrets, and where the stream stands."""
 
     setup: dict[str, Any]
-    digests: tuple[str, ...]
+    levels: tuple[SavedLevel, ...]
+    digest: str
     key: bytes
     stream_id: bytes
     simulated: bool
-    step: int
-    counts: tuple[int, ...]
-    peaks: tuple[int, ...]
-    recent: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
+    position: Position
 
     def __repr__(self) -> str:
-        return f"Snapshot(step={self.step}, secrets hidden)"
+        return f"Snapshot(step={self.position.step}, secrets hidden)"
 
 
 def setup_record(setup: Setup) -> dict[str, Any]:
@@ -119,37 +122,25 @@ def _checksum(record: dict[str, Any]) -> str:
 
 
 def write(path: Path, snapshot: Snapshot) -> None:
-    """Write atomically: a private temporary file in the same folder, flushed, then renamed."""
+    """Write atomically, readable by the owner only; the end of a link is what is replaced."""
     path = Path(os.path.realpath(path))  # the end of a link, or it would keep an old state
+    now = snapshot.position
     record = {
         "format": FORMAT,
         "version": VERSION,
         "setup": snapshot.setup,
-        "digests": list(snapshot.digests),
+        "levels": [asdict(level) for level in snapshot.levels],
+        "digest": snapshot.digest,
         "key": snapshot.key.hex(),
         "stream_id": snapshot.stream_id.hex(),
         "simulated": snapshot.simulated,
-        "step": snapshot.step,
-        "counts": list(snapshot.counts),
-        "peaks": list(snapshot.peaks),
-        "recent": [[number, list(x), list(y)] for number, x, y in snapshot.recent],
+        "step": now.step,
+        "counts": now.counts.tolist(),
+        "peaks": now.peaks.tolist(),
+        "recent": [[step.number, list(step.inputs), list(step.released)] for step in now.recent],
     }
     record["checksum"] = _checksum(record)
-    handle, temporary = tempfile.mkstemp(prefix=path.name[:64], suffix=".tmp", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(record, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    atomic_write(path, json.dumps(record).encode("ascii"), private=True)
 
 
 def read(path: Path) -> Snapshot:
@@ -186,15 +177,30 @@ def _snapshot(record: dict[str, Any]) -> Snapshot:
         raise ValueError
     return Snapshot(
         setup=record["setup"],
-        digests=tuple(str(digest) for digest in record["digests"]),
+        levels=tuple(_level(level) for level in record["levels"]),
+        digest=_hash(record["digest"]),
         key=key,
         stream_id=stream_id,
         simulated=_boolean(record["simulated"]),
-        step=_whole(record["step"]),
-        counts=_wholes(record["counts"]),
-        peaks=_wholes(record["peaks"]),
-        recent=tuple((_whole(n), _wholes(x), _wholes(y)) for n, x, y in record["recent"]),
+        position=Position(
+            _whole(record["step"]),
+            shrink(np.array(_wholes(record["counts"]), dtype=object)),
+            shrink(np.array(_wholes(record["peaks"]), dtype=object)),
+            tuple(Step(_whole(n), _wholes(x), _wholes(y)) for n, x, y in record["recent"]),
+        ),
     )
+
+
+def _level(record: Any) -> SavedLevel:
+    if not isinstance(record, dict) or set(record) != {"sha256", "scale", "places"}:
+        raise ValueError
+    return SavedLevel(_hash(record["sha256"]), _whole(record["scale"]), _whole(record["places"]))
+
+
+def _hash(value: Any) -> str:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise ValueError
+    return value
 
 
 def _boolean(value: Any) -> bool:
@@ -213,19 +219,19 @@ def _wholes(values: Any) -> tuple[int, ...]:
     return tuple(_whole(value) for value in values)
 
 
-def check_fit(snapshot: Snapshot, width: int, horizon: int, name: str) -> None:
+def check_fit(position: Position, width: int, horizon: int, name: str) -> None:
     """Check that counts and remembered steps belong to the setup.
 
     Raises:
         ArtifactFormatError: they do not.
     """
-    numbers = [number for number, _, _ in snapshot.recent]
-    latest = list(range(snapshot.step - len(numbers) + 1, snapshot.step + 1))
-    lengths = {len(snapshot.counts), len(snapshot.peaks)}
-    lengths |= {len(values) for _, x, y in snapshot.recent for values in (x, y)}
+    numbers = [step.number for step in position.recent]
+    latest = list(range(position.step - len(numbers) + 1, position.step + 1))
+    lengths = {len(position.counts), len(position.peaks)}
+    lengths |= {len(values) for step in position.recent for values in (step.inputs, step.released)}
     if (
         lengths != {width}
-        or not 0 <= snapshot.step <= horizon
+        or not 0 <= position.step <= horizon
         or numbers != latest
         or min(latest, default=1) < 1
     ):

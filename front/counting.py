@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, Self
 
 import numpy as np
 from trilift.counters import Counter
-from trilift.lift.errors import HorizonError, ParameterError, StateError
+from trilift.counters.lock import exclusive
+from trilift.lift.errors import HorizonError, ParameterError
 from trilift.output import write
 from trilift.reading import Lines, Numbered
 
@@ -76,29 +75,6 @@ class Sink:
             rows.insert(0, "step,released\n")
             self._header = False
         write("".join(rows), file=self._file)
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold a state for this process alone: continued twice, it would release two streams with one noise.
-
-    Raises:
-        StateError: another process holds it.
-    """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    handle = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StateError(f"the state {path} is in use by another process") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 def count_stream(

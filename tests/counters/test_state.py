@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trilift.artifacts import Artifact, Provenance, save
 from trilift.counters import Counter, chain_of, state
+from trilift.lift.budget import horizon_scales
+from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError
+from trilift.lift.stage import Stage
+from trilift.verify.certification import certify
 
 Make = Callable[..., Counter]
 Record = dict[str, Any]
+SMALL = ("stage-max-9", "direct-max-4")
 
 
 @pytest.fixture
@@ -77,7 +83,7 @@ def test_only_the_owner_can_read_it(saved: Path, small: Make) -> None:
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("broken", ["json.dump", "os.fsync", "os.replace"])
+@pytest.mark.parametrize("broken", ["json.dumps", "os.fsync", "os.replace"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_the_old_file(
     saved: Path, monkeypatch: pytest.MonkeyPatch, broken: str, error: BaseException
@@ -88,7 +94,7 @@ def test_a_failed_write_leaves_the_old_file(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(f"trilift.counters.state.{broken}", fail)
+    monkeypatch.setattr(broken, fail)
     with pytest.raises(type(error)):
         counter.save(saved)
     monkeypatch.undo()
@@ -127,8 +133,10 @@ def test_chain_objects_are_given_again(small: Make, tmp_path: Path) -> None:
     counter.save(tmp_path / "state")
     with pytest.raises(ParameterError, match="pass it as chain="):
         Counter.load(tmp_path / "state")
-    with pytest.raises(ReplayError, match="another mechanism"):
+    with pytest.raises(ReplayError, match="level 0 of the chain that is given has other numbers"):
         Counter.load(tmp_path / "state", chain=chain_of(("stage-mean-9", "direct-max-4")))
+    with pytest.raises(ReplayError, match="the chain that is given has 1 levels, the saved one 2"):
+        Counter.load(tmp_path / "state", chain=chain_of(["direct-max-32"]))
     for bad in (chain.to_float(), 5, "stage-max-9"):
         with pytest.raises(ParameterError, match="chain must be"):
             Counter.load(tmp_path / "state", chain=bad)
@@ -192,16 +200,14 @@ def test_edits_show(saved: Path, name: str) -> None:
     "change",
     [
         lambda r: r["setup"].update(epsilon="2"),
-        lambda r: r["setup"].update(bounds=["0", "4"]),
-        lambda r: r["setup"].update(max_contributions=3),
+        lambda r: r["setup"].update(bounds=["0", "2"]),
+        lambda r: r["setup"].update(max_contributions=1),
         lambda r: r["setup"].update(output_resolution="1/2"),
-        lambda r: r["setup"].update(resolution="1/2", output_resolution="1/2"),
-        lambda r: r["setup"].update(chain=["stage-mean-9", "direct-max-4"]),
-        lambda r: r["setup"].update(chain=["direct-max-32"]),
-        lambda r: r["setup"].update(objective="mean"),
-        lambda r: r.update(digests=["00" * 32]),
-        lambda r: r.update(digests=[]),
-        lambda r: r.update(digests=r["digests"] * 2),
+        lambda r: r["levels"][0].update(scale=r["levels"][0]["scale"] + 1),
+        lambda r: r["levels"][1].update(
+            scale=2 * r["levels"][1]["scale"], places=r["levels"][1]["places"] + 1
+        ),
+        lambda r: r.update(digest="00" * 32),
     ],
 )
 def test_another_mechanism_is_never_continued(saved: Path, change: Callable[[Record], Any]) -> None:
@@ -212,7 +218,27 @@ def test_another_mechanism_is_never_continued(saved: Path, change: Callable[[Rec
 
 
 HOSTILE: dict[str, Callable[[Record], Any]] = {
-    "newer": lambda r: r.update(version=2),
+    "newer": lambda r: r.update(version=3),
+    "older": lambda r: r.update(version=1),
+    "digest short": lambda r: r.update(digest="00"),
+    "digest list": lambda r: r.update(digest=[r["digest"]]),
+    "levels none": lambda r: r.update(levels=[]),
+    "levels fewer": lambda r: r["levels"].pop(),
+    "levels more": lambda r: r["levels"].append(r["levels"][0]),
+    "level list": lambda r: r.update(levels=[[], []]),
+    "level more": lambda r: r["levels"][0].update(extra=1),
+    "hash short": lambda r: r["levels"][0].update(sha256="00"),
+    "hash number": lambda r: r["levels"][0].update(sha256=5),
+    "scale float": lambda r: r["levels"][0].update(scale=1e9),
+    "scale zero": lambda r: r["levels"][0].update(scale=0),
+    "scale small": lambda r: r["levels"][0].update(scale=r["levels"][0]["scale"] // 2),
+    "scale huge": lambda r: r["levels"][0].update(scale=10**4000),
+    "places negative": lambda r: r["levels"][0].update(places=-1),
+    "places coarse": lambda r: r["levels"][1].update(places=r["levels"][1]["places"] - 1),
+    "places huge": lambda r: r["levels"][0].update(places=10**18),
+    "spends more": lambda r: r["setup"].update(bounds=["0", "4"]),
+    "contributes more": lambda r: r["setup"].update(max_contributions=3),
+    "other lattice": lambda r: r["setup"].update(resolution="1/2", output_resolution="1/2"),
     "version true": lambda r: r.update(version=True),
     "other format": lambda r: r.update(format="x"),
     "key short": lambda r: r.update(key=r["key"][2:]),
@@ -257,11 +283,11 @@ HOSTILE: dict[str, Callable[[Record], Any]] = {
     "clip text": lambda r: r["setup"].update(clip="no"),
     "dimension text": lambda r: r["setup"].update(dimension="1"),
     "dimension huge": lambda r: r["setup"].update(dimension=10**12),
-    "chain unknown": lambda r: r["setup"].update(chain=["nothing"]),
+    "chain short": lambda r: r["setup"].update(chain=["direct-max-4"]),
     "chain empty": lambda r: r["setup"].update(chain=[]),
     "chain number": lambda r: r["setup"].update(chain=5),
     "chain numbers": lambda r: r["setup"].update(chain=[5]),
-    "chain reversed": lambda r: r["setup"]["chain"].reverse(),
+    "levels reversed": lambda r: r["levels"].reverse(),
     "post-processing": lambda r: r["setup"].update(postprocess="x"),
     "norm bound": lambda r: r["setup"].update(norm_bound="1"),
 }
@@ -276,6 +302,102 @@ def test_hostile_states(saved: Path, name: str) -> None:
     assert str(caught.value).startswith(str(saved))
     assert "\n" not in str(caught.value)
     assert key not in str(caught.value)
+
+
+CHAINED = ("mine-first", "mine-top")
+
+
+@pytest.fixture
+def mine(small: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, list[int]]:
+    """A folder of two own artifacts, a state of a counter that names them, and what it releases next."""
+    folder = tmp_path / "artifacts"
+    folder.mkdir()
+    monkeypatch.setenv("TRILIFT_ARTIFACTS", str(folder))
+    for name, made in zip(CHAINED, (own_stage(3), own_top(4)), strict=True):
+        save(made, folder / f"{name}.npz")
+    counter = small(chain=CHAINED, horizon=12)
+    counter.extend([1, 0, 1])
+    counter.save(tmp_path / "state")
+    return folder, tmp_path / "state", [counter.update(1, step=step) for step in range(4, 9)]
+
+
+def own_stage(size: int) -> Artifact:
+    """A stage that is not shipped: blocks of counts, measured as they are."""
+    ones, eye = (np.tril(np.ones((size, size), dtype=np.int64)), np.eye(size, dtype=np.int64))
+    return artifact(Stage(Dyadic(ones), Dyadic(eye), Dyadic([0] * size), Dyadic([1] * size)), kind="stage")
+
+
+def own_top(size: int, factor: int = 1) -> Artifact:
+    """A plain factorisation that is not shipped, its two halves stretched against each other."""
+    ones, eye = (np.tril(np.ones((size, size), dtype=np.int64)), np.eye(size, dtype=np.int64))
+    shift = factor.bit_length() - 1
+    return artifact(Stage.plain(Dyadic(ones, shift), Dyadic(eye * factor)), kind="direct")
+
+
+def artifact(stage: Stage, *, kind: str) -> Artifact:
+    provenance = Provenance(objective="max", size=stage.size)
+    return Artifact(stage, certify(stage, objective="max", kind=kind), provenance)
+
+
+def continued(path: Path) -> list[int]:
+    counter = Counter.load(path)
+    return [counter.update(1) for _ in range(5)]
+
+
+def test_artifacts_are_found_by_their_numbers(mine: tuple[Path, Path, list[int]], tmp_path: Path) -> None:
+    """Renamed, or another one filed under the name: the counter goes on with the numbers it began with."""
+    folder, path, expected = mine
+    assert continued(path) == expected
+    (folder / "mine-top.npz").rename(folder / "moved.npz")
+    assert continued(path) == expected
+    save(own_top(4, factor=4), folder / "mine-top.npz")
+    assert continued(path) == expected
+    counter = Counter.load(path)
+    assert counter.setup.names == ("mine-first", "moved")
+    counter.save(path)
+    assert continued(path) == expected
+
+
+def test_changed_and_missing_artifacts(mine: tuple[Path, Path, list[int]], saved: Path) -> None:
+    folder, path, _ = mine
+    save(own_top(4, factor=4), folder / "mine-top.npz")
+    with pytest.raises(
+        ReplayError, match=r"level 1: artifact 'mine-top' has other numbers .*\(SHA-256 [0-9a-f]{64}\)"
+    ):
+        Counter.load(path)
+    (folder / "mine-top.npz").unlink()
+    (folder / "mine-first.npz").unlink()
+    with pytest.raises(ReplayError, match="state: level 0: artifact 'mine-first' cannot be loaded"):
+        Counter.load(path)
+    assert Counter.load(saved).step == 5  # the others are not concerned
+
+
+@pytest.mark.parametrize("by_object", [False, True])
+@pytest.mark.parametrize("factor", [1 + 1e-12, 1.5, 0.2])
+def test_scales_are_not_computed_again(
+    small: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_object: bool, factor: float
+) -> None:
+    """Another version, processor or numpy may round the wanted scales otherwise: the noise must not care."""
+    chain: Any = chain_of(SMALL) if by_object else SMALL
+    counter = small(chain=chain, simulation_seed=None)
+    counter.extend([1, 0, 1])
+    counter.save(tmp_path / "state")
+
+    def moved(*arguments: Any, **options: Any) -> Any:
+        return horizon_scales(*arguments, **options) * [1.0, factor]
+
+    monkeypatch.setattr("trilift.counters.setup.horizon_scales", moved)
+    if factor > 1.1:
+        assert small(chain=chain).setup.ledger != counter.setup.ledger  # the change would matter
+    other = Counter.load(tmp_path / "state", chain=chain if by_object else None)
+    assert other.setup.ledger == counter.setup.ledger
+    assert other.extend([1] * 27).tolist() == counter.extend([1] * 27).tolist()
+
+
+def test_nothing_is_planned_again(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("horizon_scales", "default_names", "chain_of", "make_ledger"):
+        monkeypatch.delattr(f"trilift.counters.setup.{name}")
+    assert Counter.load(saved).step == 5
 
 
 def names(record: Record) -> list[tuple[str, ...]]:

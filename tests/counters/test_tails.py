@@ -93,3 +93,44 @@ def test_extreme_scales() -> None:
         assert half_width(scale * np.array([1.0, 1.0]), 0.05) == pytest.approx(
             scale * half_width(np.array([1.0, 1.0]), 0.05), rel=1e-5
         )
+
+
+def discrete_tail(steps: list[int], scales: list[int], x: float) -> float:
+    """Pr[|sum c_i X_i| > x] for discrete Laplace X_i and integers c_i, by convolution."""
+    total = np.ones(1)
+    for step, scale in zip(steps, scales, strict=True):
+        reach = 45 * scale
+        law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+        spread = np.zeros(2 * reach * step + 1)
+        spread[::step] = law / law.sum()
+        total = np.convolve(total, spread)
+    centre = len(total) // 2
+    return float(total[np.abs(np.arange(len(total)) - centre) > x].sum())
+
+
+DISCRETE = [([1, 1], [1, 1]), ([1, 2], [3, 2]), ([3, 1, 1], [1, 2, 4]), ([1], [1]), ([2, 5], [4, 1])]
+
+
+@pytest.mark.parametrize(("steps", "scales"), DISCRETE)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_intervals_hold_for_the_discrete_noise(steps: list[int], scales: list[int], failure: float) -> None:
+    """Scales far smaller than a ledger's, where the lattice matters most."""
+    coefficients = np.array(steps, dtype=float) * np.array(scales)
+    width = half_width(coefficients, failure, lattice=float(sum(steps)))
+    assert discrete_tail(steps, scales, width) <= failure
+    assert width <= half_width(coefficients, failure) + sum(steps) * (1 + 1e-6)
+
+
+def test_without_the_lattice_they_would_not() -> None:
+    short = 0
+    for steps, scales in DISCRETE:
+        for failure in FAILURES:
+            width = half_width(np.array(steps, dtype=float) * np.array(scales), failure)
+            short += discrete_tail(steps, scales, width) > failure
+    assert short > 0
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_the_inversion_errs_on_the_safe_side(failure: float) -> None:
+    for scales in ([1.0, 2.0], [1.0, 1.5, 30.0], [5.0, 7.0, 11.0, 13.0]):
+        assert exact_tail(scales, half_width(np.array(scales), failure)) <= failure
