@@ -9,17 +9,20 @@ of the coarse stage, gets the column
 with B2, v2 = 0, 1 past the last position and w2 = 0 before the first. The scales s1, s2 are the best for the
 costs of the two levels, with 1/s1 + 1/s2 = 1, so that B's columns have l1 norms of at most 1.
 
-Why this is a good start. By the bridge lift, T_{m1 m2} = A' B + w (1 - v)^T would hold for the chain's own
-left factor A' (rows [e_j x A1_i + (1 - w1_i) e_{j-1} x g1 | (1 - w1_i) A2_{j-1} + w1_i A2_j], scaled) if the
-chain never looked past the coarse block. For v1 = 0 it does not: the identity is exact, and the chain's cost
-is at most the sum of the levels' costs in the sense of the lift, cost^(2/3) = cost1^(2/3) + cost2^(2/3). The
-pseudo-inverse gives the shortest rows of all left factors of the same B, v and w, so the composite costs no
-more than the chain, and as a rule much less: the chain uses a fine measurement for one block's sums alone,
-while A = Y B^+ also uses it to average out the coarse ones (B has more rows than columns, so there is
-something to average). For v1 > 0 the columns of the last coarse position would reach into the next coarse
-block. There the next block's column is left out, and A = Y B^+ mends the difference exactly, at a cost that
-only the last m1 columns cause. Either way the result is a valid stage, and its entries can then be moved
-jointly (:mod:`trilift.factorize.joint`), which a chain cannot do. Most entries are zero.
+Why this is a good start. For v1 = 0 the identity T_{m1 m2} = A' B + w (1 - v)^T holds with the chain's own
+left factor A' (:mod:`trilift.lift.compose`), whose rows are
+
+    [e_j x s1 A1_i | s2 ((1 - w1_i) A2_{j-1} + w1_i A2_j)].
+
+Local rows of different blocks are orthogonal and blends are no longer than what they blend, so by the choice
+of scales cost^(2/3) <= cost1^(2/3) + cost2^(2/3). The pseudo-inverse gives the shortest rows of all left
+factors of the same B, v and w: the composite costs no more than the chain, and as a rule less, because
+A = Y B^+ also uses the fine measurements of other blocks to average out the coarse ones (B has more rows than
+columns, so there is something to average). For v1 > 0 the columns of the last coarse position would reach
+into the next coarse block. That part is left out, and A = Y B^+ mends the difference exactly; it concerns the
+last m1 of m1 m2 columns, and costs the less the larger m2 is (1 % in kappa for 9 x 9). Either way the result
+is a valid stage, of which most entries of B are zero, and its entries can then be moved jointly
+(:mod:`trilift.factorize.joint`), which a chain cannot do.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Problem:
 
     def _right_factor(self, x: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return B on the support, the derivative of the smoothed |x|, and the smoothed column norms."""
-        absolute = np.sqrt(x * x + smoothing**2)
+        absolute = np.hypot(x, smoothing)  # does not overflow
         lengths = self.support.column_sums(absolute)
         slope = np.divide(x, absolute, out=np.zeros_like(x), where=absolute > 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # a column of zeros: refused as singular

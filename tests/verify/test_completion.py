@@ -23,6 +23,20 @@ def exactly_complete(random_B, by_definition):
     return make
 
 
+@pytest.fixture(scope="module")
+def tall_B_of(random_B):
+    """A random B with more rows than columns, columns of l1 norm 1, and the g of least norm."""
+
+    def make(seed, size, more):
+        B, g = random_B(seed, size)
+        rng = np.random.default_rng(seed)
+        tall = np.concatenate([B, 0.3 * rng.normal(size=(more, size)) * (rng.random((more, size)) < 0.5)])
+        norms = np.abs(tall).sum(axis=0)
+        return tall / norms, np.linalg.pinv(tall / norms).T @ (B.T @ g)
+
+    return make
+
+
 seeds = st.integers(0, 2**32)
 all_bits = st.sampled_from(
     [DEFAULT, COMPACT, Bits(B=5, A=6, g=6, v=3, w=3), Bits(B=40, A=60, g=60, v=20, w=40)]
@@ -53,6 +67,43 @@ def test_loss_is_small(random_B, seed):
         for objective in ("max", "mean"):
             stage = complete(B, g=None if plain else g, plain=plain, objective=objective)
             assert loss(stage, reference, objective=objective) < 1e-4
+
+
+@settings(deadline=None, max_examples=25)
+@given(seeds, st.integers(1, 7), st.integers(1, 5), all_bits, st.sampled_from([None, "max", "mean"]))
+def test_tall_completion_is_exact(tall_B_of, by_definition, seed, size, more, bits, objective):
+    B, g = tall_B_of(seed, size, more)
+    stage = complete(B, g=g, bits=bits, objective=objective)
+    assert by_definition(stage) is not None
+    assert stage.inner <= 2 * size + more + 1
+    assert stage.B[: size + more].equals(Dyadic.round(B, bits.B))
+    plain = complete(B, bits=bits, plain=True)
+    assert plain.is_plain
+    assert by_definition(plain) is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tall_completion_loses_little(tall_B_of, seed):
+    B, g = tall_B_of(seed, 20, 6)
+    for plain in (False, True):
+        reference = best_stage(B, g=None if plain else g, plain=plain)
+        assert reference.residual() < 1e-12
+        for objective in ("max", "mean"):
+            stage = complete(B, g=None if plain else g, plain=plain, objective=objective)
+            assert loss(stage, reference, objective=objective) < 1e-4
+
+
+def test_tall_stages_have_the_shortest_rows_and_g(tall_B_of):
+    B, g = tall_B_of(3, 6, 3)
+    pseudo = np.linalg.pinv(B)
+    free = np.linalg.svd(B.T)[2][6:].sum(axis=0)  # adds nothing to v
+    reference = best_stage(B, g=g + free)
+    np.testing.assert_allclose(reference.g, g, atol=1e-12)
+    target = np.tril(np.ones((6, 6))) - np.outer(reference.w, 1 - B.T @ g)
+    np.testing.assert_allclose(reference.A, target @ pseudo, atol=1e-12)
+    exact = complete(B, g=g + free, w=reference.w)
+    np.testing.assert_allclose(exact.A.to_float()[:, :9], reference.A, atol=5e-3)  # v is rounded to 10 places
+    np.testing.assert_allclose(exact.g.to_float()[:9], g, atol=5e-3)
 
 
 def test_compact_places_are_coarser(random_B):
@@ -136,6 +187,7 @@ def test_ill_conditioned_matrices_are_refined(by_definition):
         ([[1.0, 1.0], [1.0, 1.0]], {}, "singular"),
         ([[1.0, 0.0], [0.0, 1e-9]], {}, "singular"),
         ([[np.nan]], {}, "finite"),
+        ([[1.0, 1.0], [1.0, 1.0], [2.0, 2.0]], {}, "singular"),
         (np.eye(2), {"g": [1.0]}, "2 entries"),
         (np.eye(2), {"g": [np.inf, 0.0]}, "finite"),
         (np.eye(2), {"w": [0.0]}, "2 entries"),
