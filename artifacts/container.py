@@ -22,7 +22,7 @@ from trilift.artifacts.canonical import ARRAYS
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import atomic_write
 
-__all__ = ["MEMBERS", "Member", "Reader", "open_container", "write_container"]
+__all__ = ["BROKEN", "MEMBERS", "Member", "Reader", "check_directory", "open_container", "write_container"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,7 +39,7 @@ _NPY_HEADER = re.compile(
 )
 _MAX_NPY_HEADER = 512
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_BROKEN = (
+BROKEN = (  # what reading a damaged archive may raise
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
@@ -123,31 +123,39 @@ def open_container(path: str | os.PathLike[str]) -> Iterator[Reader]:
     """
     try:
         with open(path, "rb") as file:
-            _check_directory(file)
+            check_directory(file, most=len(MEMBERS))
             with zipfile.ZipFile(file) as archive:
                 yield Reader(archive)
     except ArtifactFormatError as error:
         raise ArtifactFormatError(f"{os.fspath(path)}: {error}") from None
     except FileNotFoundError:
         raise ArtifactFormatError(f"{os.fspath(path)}: no such file") from None
-    except _BROKEN as error:
+    except BROKEN as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ArtifactFormatError(f"{os.fspath(path)}: unreadable archive ({reason})") from None
 
 
-def _check_directory(file: IO[bytes]) -> None:
-    """Look at the end record before zipfile builds one object per directory entry."""
+def check_directory(file: IO[bytes], *, most: int) -> None:
+    """Look at the end record of a zip archive before zipfile builds one object per directory entry.
+
+    Args:
+        file: open for reading; afterwards it stands at its start.
+        most: number of members that are acceptable.
+
+    Raises:
+        ArtifactFormatError: the file is too large or too short, has more members, or is no plain archive.
+    """
     size = file.seek(0, os.SEEK_END)
     if size > MAX_FILE_BYTES:
         raise ArtifactFormatError(f"the file is larger than {MAX_FILE_BYTES} bytes")
     if size < _END.size:
-        raise ArtifactFormatError("the file is too short to be an artifact")
+        raise ArtifactFormatError("the file is too short to be an archive")
     file.seek(size - _END.size)
     magic, _, _, here, total, length, offset, comment = _END.unpack(file.read(_END.size))
     if magic != b"PK\x05\x06" or comment:
         raise ArtifactFormatError("the file does not end with the end record of a zip archive")
-    if here != total or total != len(MEMBERS) or length > _MAX_DIRECTORY_BYTES:
-        raise ArtifactFormatError(f"the archive has {total} members, an artifact has {len(MEMBERS)}")
+    if here != total or total > most or length > _MAX_DIRECTORY_BYTES:
+        raise ArtifactFormatError(f"the archive has {total} members, more than {most}")
     if offset + length + _END.size != size:
         raise ArtifactFormatError("the archive's directory is not where its end record says")
     file.seek(0)

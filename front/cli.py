@@ -12,7 +12,18 @@ from typing import Annotated, Any
 
 import typer
 from trilift import __version__
-from trilift.commands import artifacts, certify, count, demo, inspect, optimize, plan
+from trilift.commands import (
+    artifacts,
+    certify,
+    count,
+    demo,
+    exporting,
+    importing,
+    inspect,
+    optimize,
+    plan,
+    runs,
+)
 from trilift.lift.errors import CertificateError, TriliftError
 from trilift.output import CLOSED_PIPE, ClosedPipeError, note, one_line, warnings_as_notes, write
 
@@ -47,9 +58,10 @@ def _options(
     pass
 
 
-for _module in (count, plan, artifacts, inspect, certify):
+for _module in (count, plan, artifacts, inspect, certify, importing, exporting):
     app.command(_module.NAME)(_module.command)
 app.add_typer(optimize.app, name="optimize")
+app.command(runs.NAME)(runs.command)
 app.command(demo.NAME)(demo.command)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trilift.verify.certification import certify, check_certificate, verification_report
     from trilift.verify.completion import COMPACT, DEFAULT, Bits, best_stage, complete, loss
     from trilift.verify.enclosures import float_down, float_up, kappa_up, log2_enclosure, sqrt_down, sqrt_up
+    from trilift.verify.foreign import from_factors, right_factor_record
     from trilift.verify.lower_bounds import binary_lower_bound, factorisation_lower_bound, kappa_lower_bound
     from trilift.verify.right_factor import RightFactorBounds, certify_right_factor
     from trilift.verify.standing import refutation, require_proof
@@ -29,6 +30,7 @@ _HOME = {
     "factorisation_lower_bound": "lower_bounds",
     "float_down": "enclosures",
     "float_up": "enclosures",
+    "from_factors": "foreign",
     "from_search": "build",
     "kappa_lower_bound": "lower_bounds",
     "kappa_up": "enclosures",
@@ -36,6 +38,7 @@ _HOME = {
     "loss": "completion",
     "refutation": "standing",
     "require_proof": "standing",
+    "right_factor_record": "foreign",
     "sqrt_down": "enclosures",
     "sqrt_up": "enclosures",
     "verification_report": "certification",
@@ -55,6 +58,7 @@ __all__ = [
     "factorisation_lower_bound",
     "float_down",
     "float_up",
+    "from_factors",
     "from_search",
     "kappa_lower_bound",
     "kappa_up",
@@ -62,6 +66,7 @@ __all__ = [
     "loss",
     "refutation",
     "require_proof",
+    "right_factor_record",
     "sqrt_down",
     "sqrt_up",
     "verification_report",

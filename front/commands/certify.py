@@ -1,8 +1,9 @@
-"""``trilift certify``: prove every claim of an artifact again."""
+"""``trilift certify``: prove every claim of an artifact again, or what a right factor alone proves."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,21 +30,22 @@ CLAIMS = (
 
 
 def command(
-    file: Annotated[str, typer.Argument(help="An artifact file, or a name of the catalogue.")],
+    file: Annotated[str, typer.Argument(help="An artifact file, a name of the catalogue, or R.npy.")],
     *,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Prove an artifact's certificate from its numbers, in exact arithmetic.
 
-    Exit code 0: every claim holds; 1: a claim is false; 2: the file cannot be read.
-    """
-    from trilift.arguments import artifact_path
-    from trilift.output import note, print_json, print_pairs
-    from trilift.verify import verification_report
+    For a square right factor in an .npy file, bounds on its norms, on those of L = T R^-1 and on the leading
+    constants are proved instead.
 
-    report = verification_report(artifact_path(file))
-    failure = report.get("failure")
-    record = {name: report[name] for name in CLAIMS}
+    Exit code 0: every claim holds; 1: a claim is false, or could not be proved; 2: the file cannot be read.
+    """
+    from trilift.matrices import is_array
+    from trilift.output import note, print_json, print_pairs
+
+    record = _right_factor(Path(file)) if is_array(file) else _artifact(file)
+    failure = record.pop("failure", None)
     if json:
         print_json(record if failure is None else {**record, "failure": failure})
     else:
@@ -51,6 +53,27 @@ def command(
     if failure is not None:
         note(f"trilift: not verified: {' '.join(failure.split())}")
         raise typer.Exit(1)
+
+
+def _artifact(file: str) -> dict[str, Any]:
+    from trilift.arguments import artifact_path
+    from trilift.verify import verification_report
+
+    report = verification_report(artifact_path(file))
+    names = (*CLAIMS, "failure") if "failure" in report else CLAIMS
+    return {name: report[name] for name in names}
+
+
+def _right_factor(path: Path) -> dict[str, Any]:
+    from trilift.lift.errors import CertificateError
+    from trilift.matrices import read_matrix
+    from trilift.verify import right_factor_record
+
+    matrix = read_matrix(path)
+    try:
+        return {"verified": True, **right_factor_record(matrix)}
+    except CertificateError as error:
+        return {"verified": False, "kind": "right-factor", "size": len(matrix), "failure": str(error)}
 
 
 def _shown(value: Any) -> str:

@@ -15,8 +15,6 @@ __all__ = ["NAME", "command"]
 
 NAME = "inspect"
 
-_MAX_PICTURE = 2048
-
 
 def command(
     file: Annotated[str, typer.Argument(help="An artifact file, or a name of the catalogue.")],
@@ -37,11 +35,12 @@ def command(
     from trilift.artifacts import load
     from trilift.lift.checks import integer
     from trilift.lift.errors import ParameterError
+    from trilift.lifted import MAX_HORIZON
     from trilift.output import note, one_line, print_json, print_pairs
     from trilift.verify import refutation
 
     if horizon is not None:
-        integer("horizon", horizon, minimum=1, maximum=_MAX_PICTURE)
+        integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
         if png is None:
             raise ParameterError("--horizon is about the picture: name its file with --png")
     path = artifact_path(file)
@@ -109,6 +108,7 @@ def _sparsity(stage: Stage) -> dict[str, float]:
 
 
 def _draw(artifact: Artifact, png: Path, horizon: int | None, *, proved: bool) -> None:
+    from trilift.lifted import lifted_factors
     from trilift.pictures import draw_factors
 
     stage = artifact.stage.to_float()
@@ -116,30 +116,6 @@ def _draw(artifact: Artifact, png: Path, horizon: int | None, *, proved: bool) -
     if horizon is None:
         title = f"{name}: T = A B" if stage.is_plain else f"{name}: T = A B + w (1 - v)ᵀ"
         return draw_factors(stage.A, stage.B, png, names=("A", "B"), title=title)
-    L, R, what = _lifted(artifact, horizon)
+    L, R, what = lifted_factors(artifact, horizon=horizon)
     what = what if proved else f"{what} (NOT verified)"
     return draw_factors(L, R, png, names=("L", "R"), title=f"{what}: T = L R for {horizon} steps")
-
-
-def _lifted(artifact: Artifact, horizon: int) -> tuple[Any, Any, str]:
-    """Return L and R of ``horizon`` steps, with levels scaled as the objective wants, and what they are."""
-    from trilift.artifacts import catalogue, load_stage
-    from trilift.lift import Chain, horizon_scales, materialise
-
-    stage, objective = artifact.stage, artifact.certificate.objective
-    if stage.is_plain:
-        names, chain = [artifact.name], Chain(stage)
-    else:
-        tops = [
-            e
-            for e in catalogue()
-            if e.kind == "direct" and e.objective == objective and e.source == "shipped"
-        ]
-        levels, need = [stage], -(-(horizon - stage.tail) // stage.size)
-        while need > tops[-1].size:
-            levels, need = [*levels, stage], -(-(need - stage.tail) // stage.size)
-        top = next(entry for entry in tops if entry.size >= need)
-        names, chain = [*[artifact.name] * len(levels), top.name], Chain(load_stage(top.name), levels)
-    dense = materialise(chain.to_float(), horizon)
-    L, R = dense.scaled(horizon_scales(chain, horizon, objective=objective))
-    return L, R, " / ".join(names)

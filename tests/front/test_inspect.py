@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from trilift.artifacts import find, save
-from trilift.commands import inspect
+from trilift.lifted import lifted_factors
 
 Run = Callable[..., Any]
 
@@ -58,7 +58,7 @@ def test_pictures(run: Run, arguments: tuple[object, ...]) -> None:
     ("name", "horizon"), [("stage-mean-9", 40), ("stage-mean-9", 2000), ("direct-max-16", 5)]
 )
 def test_what_is_drawn_is_a_factorisation(name: str, horizon: int) -> None:
-    L, R, what = inspect._lifted(find(name), horizon)
+    L, R, what = lifted_factors(find(name), horizon=horizon)
     assert what.startswith(name)
     assert np.allclose(L @ R, np.tril(np.ones((horizon, horizon))))
 

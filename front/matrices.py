@@ -1,0 +1,121 @@
+"""Other people's matrices: plain .npy arrays, and .npz archives of L and R, read without trusting them.
+
+What a file declares is checked against its size and our limits before anything is allocated, and nothing is
+ever unpickled or evaluated.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from trilift.artifacts.artifact import MAX_SIZE
+from trilift.artifacts.container import BROKEN, check_directory
+from trilift.lift.errors import ArtifactFormatError
+
+__all__ = ["is_array", "read_factors", "read_matrix"]
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+MAX_BYTES = 1 << 30
+_MAX_SIDE = 4 * MAX_SIZE + 16
+_MAX_MEMBERS = 16
+_MAX_HEADER = 4096
+_EXACT_INTEGERS = 1 << 53
+_HEADER = re.compile(
+    r"\{'descr': '([<>|](?:f[248]|[iu][1248]))', 'fortran_order': (True|False), "
+    r"'shape': \(([0-9]{1,6}), ([0-9]{1,6})\), \} *\n"
+)
+
+
+def is_array(path: str | os.PathLike[str]) -> bool:
+    """Tell by its name whether a file is meant to hold one plain array."""
+    return os.fspath(path).endswith(".npy")
+
+
+def read_matrix(path: str | os.PathLike[str]) -> FloatArray:
+    """Read a matrix of integers or floats from an .npy file, as float64 without rounding.
+
+    Raises:
+        ArtifactFormatError: no such file, not a plain two-dimensional numeric array, one beyond the limits,
+            or integers that float64 cannot hold.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            return _matrix(file, os.fstat(file.fileno()).st_size)
+    except ArtifactFormatError as error:
+        raise ArtifactFormatError(f"{name}: {error}") from None
+    except OSError as error:
+        raise ArtifactFormatError(f"{name}: {error.strerror or error}") from None
+
+
+def read_factors(paths: list[Path]) -> tuple[FloatArray | None, FloatArray]:
+    """Read (L, R), or (None, R), from R.npy, from L.npy and R.npy, or from an .npz with L and R.
+
+    Raises:
+        ArtifactFormatError: as :func:`read_matrix`; other files, or other members of an archive.
+    """
+    if len(paths) == 1 and not is_array(paths[0]):
+        return _read_archive(paths[0])
+    if len(paths) not in (1, 2) or not all(map(is_array, paths)):
+        raise ArtifactFormatError(
+            "factors must be given as R.npy, as L.npy and R.npy, or as one .npz of both"
+        )
+    *left, R = map(read_matrix, paths)
+    return (left[0] if left else None), R
+
+
+def _read_archive(path: Path) -> tuple[FloatArray | None, FloatArray]:
+    found = {}
+    try:
+        with open(path, "rb") as file:
+            check_directory(file, most=_MAX_MEMBERS)
+            with zipfile.ZipFile(file) as archive:
+                entries = {entry.filename: entry for entry in archive.infolist()}
+                if "R.npy" not in entries:
+                    raise ArtifactFormatError(f"the archive has no array R, only {sorted(entries)}"[:200])
+                for name in entries.keys() & {"L.npy", "R.npy"}:
+                    entry = entries[name]
+                    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                        raise ArtifactFormatError(f"member {name} is not stored by deflate")
+                    with archive.open(entry) as member:
+                        found[name] = _matrix(member, entry.file_size)
+    except ArtifactFormatError as error:
+        raise ArtifactFormatError(f"{path}: {error}") from None
+    except BROKEN as error:
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0] or type(error).__name__
+        raise ArtifactFormatError(f"{path}: unreadable archive ({reason})") from None
+    return found.get("L.npy"), found["R.npy"]
+
+
+def _matrix(stream: IO[bytes], declared: int) -> FloatArray:
+    """Read one .npy matrix that has ``declared`` bytes in all."""
+    start = stream.read(8)
+    if len(start) != 8 or start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
+        raise ArtifactFormatError("not an .npy array")
+    width = 2 if start[6] == 1 else 4
+    length = int.from_bytes(stream.read(width), "little")
+    if length > _MAX_HEADER:
+        raise ArtifactFormatError(f"an array header of {length} bytes")
+    match = _HEADER.fullmatch(stream.read(length).decode("latin-1"))
+    if match is None:
+        raise ArtifactFormatError("not a plain two-dimensional array of integers or floats")
+    dtype, rows, columns = np.dtype(match[1]), int(match[3]), int(match[4])
+    if min(rows, columns) < 1 or max(rows, columns) > _MAX_SIDE or min(rows, columns) > MAX_SIZE:
+        raise ArtifactFormatError(f"a matrix of shape ({rows}, {columns}) is empty or too large")
+    size = rows * columns * dtype.itemsize
+    if size > MAX_BYTES or size + 8 + width + length != declared:
+        raise ArtifactFormatError(f"the array header asks for {size} bytes, which the file does not hold")
+    data = stream.read(size)
+    if len(data) != size or stream.read(1):
+        raise ArtifactFormatError("the file does not hold the bytes that it declares")
+    order = "F" if match[2] == "True" else "C"
+    array = np.frombuffer(data, dtype=dtype).reshape((rows, columns), order=order)  # type: ignore[call-overload]
+    if dtype.kind in "iu" and (array.max() > _EXACT_INTEGERS or array.min() < -_EXACT_INTEGERS):
+        raise ArtifactFormatError("integers above 2**53 in size would be rounded")
+    return np.ascontiguousarray(array, dtype=np.float64)
