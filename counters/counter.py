@@ -81,6 +81,8 @@ class Counter(Accuracy):
     True
     """
 
+    _held: StateLock | None = None  # the lock of a state that the counter keeps itself
+
     def __init__(
         self,
         epsilon: Any,
@@ -136,7 +138,6 @@ class Counter(Accuracy):
             places=setup.output_places,
         )
         self._lock = threading.Lock()
-        self._held: StateLock | None = None
         self._now = Position.start(setup.width)
         self._page: tuple[int, Integers] = (0, np.zeros((0, setup.width), dtype=np.int64))
 
@@ -269,8 +270,7 @@ class Counter(Accuracy):
         Raises:
             OSError: the file cannot be written; what was there before is unchanged.
         """
-        # one immutable value: a handler of signals may save at any moment
-        states.write(Path(path), self._snapshot(self._now))
+        states.write(Path(path), self._snapshot(self._now))  # one value: signal handlers may save any time
 
     def _snapshot(self, now: Position) -> states.Snapshot:
         return states.Snapshot(
