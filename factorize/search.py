@@ -23,8 +23,8 @@ from trilift.factorize.progress import Report, reporter
 from trilift.factorize.result import SearchResult, SearchStatus
 from trilift.factorize.schedule import Schedule
 from trilift.factorize.settings import Settings, make_settings
+from trilift.factorize.sources import Source, warm_stage
 from trilift.factorize.state import State, initial_state, stage_from
-from trilift.factorize.warm import Source, warm_stage
 from trilift.lift.checks import fail, finite, flag, integer
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
@@ -296,7 +296,7 @@ def search_stage(
             objective is best started from a "mean" solution.
         warm_start: the same from anywhere: the name of an artifact of the catalogue, the path of an
             artifact, of the ``best.npz`` of a run or of its folder, or a stage; of a smaller size too (see
-            :func:`trilift.factorize.warm.warm_stage`).
+            :func:`trilift.factorize.sources.warm_stage`).
         one_sided: keep g = 0.
         spread: (least, largest) size of the Gaussian of the starts; default (0.2, 1), around an initial
             stage (0, 0.3), so that its first start is the initial stage itself.

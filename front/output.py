@@ -15,6 +15,7 @@ from trilift.lift.errors import ParameterError
 __all__ = [
     "CLOSED_PIPE",
     "ClosedPipeError",
+    "duration",
     "json_text",
     "note",
     "one_line",
@@ -41,6 +42,17 @@ def one_line(text: str) -> str:
 def note(text: str) -> None:
     """Say something to people, on standard error."""
     print(text, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Say roughly how long something takes.
+
+    >>> duration(90.0), duration(600.0), duration(9000.0)
+    ('90 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def write(text: str, *, file: IO[str] | None = None) -> None:

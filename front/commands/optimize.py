@@ -17,7 +17,7 @@ __all__ = ["app", "artifact_of"]
 
 app = typer.Typer(
     help="Search a factorisation, prove it, and write a certified artifact.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="markdown",
 )
 
@@ -33,6 +33,41 @@ Checkpoint = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
+
+
+@app.callback()
+def job(
+    context: typer.Context,
+    *,
+    job: Annotated[Path | None, typer.Option(help="A job file: a search in several phases.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of the run. (default: JOB with .run instead of .toml)")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in the folder, or begin it.")
+    ] = False,
+    hosts: Annotated[int, typer.Option(help="Number of processes that share the work.")] = 1,
+    host: Annotated[int, typer.Option(help="Number of this process, from 0.")] = 0,
+    coordinator: Annotated[
+        str | None, typer.Option(help="ADDRESS:PORT of process 0, where all of them meet.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Search a factorisation, prove it, and write a certified artifact."""
+    from trilift.lift.errors import ParameterError
+    from trilift.output import write
+
+    if context.invoked_subcommand is not None:
+        if job is not None:
+            raise ParameterError(f"--job is a search of its own, without {context.invoked_subcommand}")
+        return
+    if job is None:
+        write(context.get_help() + "\n")
+        return
+    from trilift.running import do_job
+
+    folder = job.with_suffix(".run") if run is None else run
+    do_job(job, folder, resume=resume, hosts=hosts, host=host, coordinator=coordinator, json=json)
 
 
 @app.command("stage")
@@ -117,21 +152,15 @@ def _optimize(
 
 def _say_cost(kind: str, size: int, options: dict[str, Any]) -> None:
     from trilift.factorize import estimate_cost
-    from trilift.output import note
+    from trilift.output import duration, note
 
     steps, starts = options["steps"], options["starts"]
     cost = estimate_cost(size, steps=steps, starts=starts)
     note(
         f"Searching {kind} {options['objective']} {size}: {starts} starts of {steps} steps take some seconds "
-        f"of compilation and then about {_duration(cost.seconds)} on one core (to a factor of about 2), "
+        f"of compilation and then about {duration(cost.seconds)} on one core (to a factor of about 2), "
         f"and {max(cost.memory_bytes / 1e6, 1):.0f} MB of memory beyond what JAX itself needs."
     )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def artifact_of(result: SearchResult) -> Artifact:
