@@ -121,6 +121,13 @@ def save(artifact: Artifact, path: str | os.PathLike[str]) -> None:
     Raises:
         ParameterError: the certificate's hash is not that of the stage, or a limit of the format is exceeded.
         OSError: the file cannot be written.
+
+    >>> import tempfile
+    >>> from trilift.artifacts import find
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(find("direct-max-4"), f"{folder}/mine.npz")
+    ...     load(f"{folder}/mine.npz").name
+    'direct-max-4'
     """
     stage = artifact.stage
     actual = digest(stage)
@@ -166,6 +173,10 @@ def load(path: str | os.PathLike[str], *, verify_hash: bool = True) -> Artifact:
     Raises:
         ArtifactFormatError: the file is not in the documented format, of a newer version, damaged or
             beyond the limits, or its certificate is about other numbers.
+
+    >>> from trilift.artifacts import catalogue
+    >>> load(catalogue()[0].path).kind
+    'direct'
     """
     with open_container(path) as reader:
         header = _header(reader)

@@ -83,5 +83,13 @@ def canonical_bytes(stage: Stage) -> bytes:
 
 
 def digest(stage: Stage) -> str:
-    """Return the SHA-256 of the canonical bytes, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the canonical bytes, as 64 hexadecimal digits.
+
+    Raises:
+        ParameterError: the stage holds floats.
+
+    >>> one = Stage.plain(Dyadic([[1]]), Dyadic([[1]]))
+    >>> digest(one) == digest(Stage.plain(Dyadic([[2]], 1), Dyadic([[1]]))), len(digest(one))
+    (True, 64)
+    """
     return hashlib.sha256(canonical_bytes(stage)).hexdigest()

@@ -54,7 +54,11 @@ BROKEN = (  # what reading a damaged archive may raise
 
 
 class Member:
-    """A member whose .npy header has been read and checked, but not its data."""
+    """A member whose .npy header has been read and checked, but not its data.
+
+    Raises:
+        ArtifactFormatError: no .npy array of the documented kind, or of another length than declared.
+    """
 
     def __init__(self, name: str, stream: IO[bytes], declared: int) -> None:
         start = stream.read(len(_NPY_MAGIC) + 2)
@@ -81,7 +85,11 @@ class Member:
             )
 
     def read(self) -> Array:
-        """Read the data: exactly the declared number of bytes, checked against the archive's CRC."""
+        """Read the data: exactly the declared number of bytes, checked against the archive's CRC.
+
+        Raises:
+            ArtifactFormatError: there are fewer bytes or more.
+        """
         data = self._stream.read(self.nbytes)
         if len(data) != self.nbytes or self._stream.read(1):
             raise ArtifactFormatError(f"member {self.name}.npy does not hold the declared number of bytes")
@@ -89,7 +97,11 @@ class Member:
 
 
 class Reader:
-    """An open container whose directory has been checked."""
+    """An open container whose directory has been checked.
+
+    Raises:
+        ArtifactFormatError: other members than an artifact has, encrypted or too large ones.
+    """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

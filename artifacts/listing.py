@@ -155,6 +155,9 @@ def find(name: str) -> Artifact:
     Raises:
         ParameterError: no artifact has that name.
         ArtifactFormatError: the file is damaged, or is not the one that the catalogue is about.
+
+    >>> find("direct-max-4").certificate.size
+    4
     """
     if not isinstance(name, str):
         raise ParameterError(

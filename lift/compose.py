@@ -28,6 +28,11 @@ def compose(fine: Stage, coarse: Stage, *, ratio: float = 1.0) -> Stage:
 
     Raises:
         ParameterError: a two-sided stage, mixed kinds, or a ratio that is not usable.
+
+    >>> pairs = Stage(Dyadic([[1], [0]]), Dyadic([[1, 0]]), Dyadic([0, 1]), Dyadic([0]))
+    >>> quads = compose(pairs, pairs)
+    >>> quads.size, quads.inner, quads.residual()
+    (4, 3, Fraction(0, 1))
     """
     if not (fine.one_sided and coarse.one_sided):
         raise ParameterError("compose needs one-sided stages (g = 0)")

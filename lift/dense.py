@@ -29,7 +29,11 @@ class Dense:
     level: np.ndarray[Any, np.dtype[np.int64]]
 
     def scaled(self, scales: Any) -> tuple[Any, Any]:
-        """Return (L S, S^-1 R) in floats, with S the diagonal of each coordinate's level scale."""
+        """Return (L S, S^-1 R) in floats, with S the diagonal of each coordinate's level scale.
+
+        Args:
+            scales: one number > 0 a level, finest first.
+        """
         factors = np.asarray(scales, dtype=np.float64)[self.level]
         L = self.L.to_float() if isinstance(self.L, Dyadic) else self.L
         R = self.R.to_float() if isinstance(self.R, Dyadic) else self.R
@@ -66,6 +70,11 @@ def bridge(stage: Stage, C: Any, D: Any, *, steps: int | None = None) -> tuple[A
 
     Raises:
         ParameterError: steps that are not an integer in 1..km + tail.
+
+    >>> pairs = Stage(Dyadic([[1], [0]]), Dyadic([[1, 0]]), Dyadic([0, 1]), Dyadic([0]))
+    >>> L, R = bridge(pairs, Dyadic([[1]]), Dyadic([[1]]))
+    >>> (L @ R).to_float().tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     """
     m, k = stage.size, C.shape[0]
     capacity = k * m + stage.tail
@@ -109,6 +118,10 @@ def materialise(chain: Chain, horizon: int) -> Dense:
 
     Raises:
         HorizonError, ParameterError: as :meth:`Chain.check_horizon`.
+
+    >>> dense = materialise(Chain(Stage.plain(Dyadic([[1, 0], [1, 1]]), Dyadic([[1, 0], [0, 1]]))), 2)
+    >>> (dense.L @ dense.R).to_float().tolist(), dense.level.tolist()
+    ([[1.0, 0.0], [1.0, 1.0]], [0, 0])
     """
     lengths = [chain.check_horizon(horizon)]
     for stage in chain.stages:  # positions of the level above that are touched: columns reach one further

@@ -18,7 +18,11 @@ Array = FloatArray | Dyadic
 
 
 def lower_ones(size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return T_m, the lower-triangular all-ones matrix, as integers of shape (size, size)."""
+    """Return T_m, the lower-triangular all-ones matrix, as integers of shape (size, size).
+
+    >>> lower_ones(2).tolist()
+    [[1, 0], [1, 1]]
+    """
     return np.tril(np.ones((size, size), dtype=np.int64))
 
 
@@ -167,7 +171,11 @@ class Stage:
         return float(np.sqrt(q * float(self.sensitivity_sq())))
 
     def kappa(self, objective: str) -> float:
-        """Return 2 q b^2 / log2(m)^3, the leading constant of the stage repeated for ever (an estimate)."""
+        """Return 2 q b^2 / log2(m)^3, the leading constant of the stage repeated for ever (an estimate).
+
+        Raises:
+            ParameterError: a stage of size 1.
+        """
         if self.size < 2:
             raise ParameterError("kappa needs a size of at least 2: log2(1) = 0")
         return float(2.0 * (self.cost_third(objective) / np.log2(self.size)) ** 3)

@@ -152,6 +152,9 @@ def loss(stage: Stage, reference: Stage, *, objective: str) -> float:
         stage: the completed stage.
         reference: the stage before completion, of the same size.
         objective: "max" or "mean".
+
+    Raises:
+        ParameterError: another objective.
     """
     choice("objective", objective, ("max", "mean"))
     return (stage.cost_third(objective) / reference.cost_third(objective)) ** 3 - 1.0

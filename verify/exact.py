@@ -19,7 +19,11 @@ def domain_matrix(values: Dyadic) -> Any:
 
 
 def product(left: Dyadic, right: Dyadic) -> Dyadic:
-    """Return ``left @ right`` of two matrices exactly, by the integer product of their numerators."""
+    """Return ``left @ right`` of two matrices exactly, by the integer product of their numerators.
+
+    >>> product(Dyadic([[1, 2]], 1), Dyadic([[3], [4]])).fractions().tolist()
+    [[Fraction(11, 2)]]
+    """
     exact = domain_matrix(left) * domain_matrix(right)
     num = np.empty((left.shape[0], right.shape[1]), dtype=object)
     num[...] = [[int(entry) for entry in row] for row in exact.to_list()]

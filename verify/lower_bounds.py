@@ -25,6 +25,9 @@ def factorisation_lower_bound(size: int) -> float:
     Args:
         size: n >= 1.
 
+    Raises:
+        ParameterError: not an integer >= 1.
+
     >>> round(factorisation_lower_bound(2), 6)  # the best possible costs are sqrt(2) and sqrt(3/2)
     1.118034
     """
@@ -34,7 +37,14 @@ def factorisation_lower_bound(size: int) -> float:
 
 
 def kappa_lower_bound(size: int) -> float:
-    """Return a lower bound of 2 c^2 / log2(n)^3 for every factorisation of T_n, n >= 2 (max and mean)."""
+    """Return a lower bound of 2 c^2 / log2(n)^3 for every factorisation of T_n, n >= 2 (max and mean).
+
+    Raises:
+        ParameterError: not an integer >= 2.
+
+    >>> round(kappa_lower_bound(2), 6)
+    2.5
+    """
     n = integer("size", size, minimum=2)
     return 2.0 * factorisation_lower_bound(n) ** 2 / math.log2(n) ** 3 * _DOWN
 
@@ -48,6 +58,12 @@ def binary_lower_bound(size: int, *, objective: str) -> float:
     Args:
         size: n >= 2.
         objective: "max" or "mean".
+
+    Raises:
+        ParameterError: n < 2, or another objective.
+
+    >>> round(binary_lower_bound(1025, objective="max"), 4)
+    9.1706
     """
     n = integer("size", size, minimum=2)
     growth = math.log2(n - 1) ** 1.5
