@@ -197,6 +197,12 @@ def make_ledger(
     Raises:
         ParameterError: arguments out of range, a chain that is no exact factorisation, or noise scales
             beyond 2^480 or below 2^-480.
+
+    >>> from trilift.lift import Dyadic, Stage
+    >>> top = Stage.plain(Dyadic([[1, 0], [1, 1]]), Dyadic([[1, 0], [0, 1]]))
+    >>> ledger = make_ledger(Chain(top), 0.5, scales=[1.0])
+    >>> ledger.scales, ledger.spent
+    ((Fraction(2, 1),), Fraction(1, 2))
     """
     asked = rational("epsilon", epsilon, above=0)
     chi = rational("change", change, above=0)

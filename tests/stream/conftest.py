@@ -150,7 +150,7 @@ class Lab:
     def ledger(self, chain: Chain, epsilon: Any = 1, **options: Any) -> Ledger:
         return make_ledger(chain, epsilon, scales=[1.0] * len(chain.levels), **options)
 
-    @lru_cache(maxsize=512)  # noqa: B019 one instance a session
+    @lru_cache(maxsize=512)  # noqa: B019 one instance in all
     def case(self, seed: int, epsilon: Fraction, input_places: int, ties: bool) -> tuple[Chain, Ledger]:
         chain = self.chain(seed, ties=ties)
         return chain, self.ledger(chain, epsilon, input_places=input_places)
