@@ -164,3 +164,21 @@ def test_bad_confidences(small: Make, level: Any) -> None:
     assert "\n" not in str(caught.value)
     with pytest.raises(ParameterError, match=r"^simultaneous must be True or False"):
         small().interval(3, 0.9, simultaneous=1)
+
+
+@pytest.mark.parametrize("names", [SMALL, ("stage-mean-9", "stage-mean-9", "direct-mean-4")])
+def test_the_lattice_of_a_step_against_dense_matrices(names: tuple[str, ...]) -> None:
+    """One lattice step of every measured row, weighted by L: what discreteness can move the noise by."""
+    n = min(chain_of(names).capacity, 200)
+    counter = Counter(0.7, horizon=n, chain=names, resolution=2.0**-5, simulation_seed=0)
+    dense = materialise(counter.setup.chain, n)
+    L, ledger = np.abs(dense.L.to_float()), counter.setup.ledger
+    steps = np.empty(L.shape[1])
+    for index, entry in enumerate(ledger.levels):
+        mine = np.flatnonzero(dense.level == index)
+        own = [float(2.0**-places) if places >= 0 else 0.0 for places in entry.places]
+        steps[mine] = np.resize(own, len(mine))
+    for t in (1, 9, 10, n):
+        coefficients, lattice = counter._coefficients(t - 1)
+        assert lattice == pytest.approx(float(L[t - 1] @ steps), rel=1e-12)
+        assert 0 < lattice < 1e-2 * np.abs(coefficients).max()
