@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from trilift.lift.checks import choice, finite
 from trilift.lift.costs import mean_row_norms_sq, scales_array
 from trilift.lift.errors import ParameterError
 from trilift.lift.extremes import level_max_row_norms_sq, max_row_norm_sq
+from trilift.lift.interior import interior_row_norms_sq
 
 __all__ = ["OBJECTIVES", "ChainCost", "best_scales", "chain_cost", "horizon_scales"]
 
@@ -66,6 +68,9 @@ class ChainCost:
         mean_row_sq: exact mean squared row norm of L S.
         bound_max_row_sq: the additive bound on max_row_sq (the theorem of the bridge lift).
         bound_mean_row_sq: the additive bound on mean_row_sq.
+        interior_max_row_sq: the interior cost at the scales in use, from the largest interior row norms: what
+            whole blocks far from the stream's start cost at most. No bound for the first few blocks.
+        interior_mean_row_sq: the same from mean interior row norms: what whole blocks cost on average.
         norm: "l1" or "l2".
     """
 
@@ -77,6 +82,8 @@ class ChainCost:
     mean_row_sq: float
     bound_max_row_sq: float
     bound_mean_row_sq: float
+    interior_max_row_sq: float
+    interior_mean_row_sq: float
     norm: str = "l1"
 
     @property
@@ -193,8 +200,23 @@ def chain_cost(
         mean_row_sq=float(np.sum(used**2 * means)),
         bound_max_row_sq=bounds["max"],
         bound_mean_row_sq=bounds["mean"],
+        interior_max_row_sq=float(used**2 @ _interior(chain, np.max)),
+        interior_mean_row_sq=float(used**2 @ _interior(chain, np.mean)),
         norm=norm,
     )
+
+
+def _interior(chain: Chain, pick: Callable[[Any], Any]) -> FloatArray:
+    """Return each level's largest or mean squared row norm, seen through the weights of the level below."""
+    norms = [pick(chain.levels[0].row_norms_sq())]
+    norms += [
+        pick(interior_row_norms_sq(b, below=a)) for a, b in zip(chain.stages, chain.stages[1:], strict=False)
+    ]
+    if chain.stages:
+        w, C = chain.stages[-1].w[:, None, None], chain.top.A[None, :, :]
+        before = np.concatenate([np.zeros_like(C[:, :1]), C[:, :-1]], axis=1)
+        norms.append(pick((((1.0 - w) * before + w * C) ** 2).sum(axis=2)))
+    return np.array(norms, dtype=np.float64)
 
 
 def _additive(chain: Chain, q: FloatArray, norm: str) -> float:

@@ -1,6 +1,6 @@
 """Best scales and chain costs: optimal, equal to the dense matrices, and never above the additive bounds."""
 
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trilift.lift.budget import best_scales, chain_cost, horizon_scales
 from trilift.lift.chain import Chain
+from trilift.lift.costs import row_norms_sq
 from trilift.lift.dense import materialise
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.stage import Stage, lower_ones
@@ -166,3 +167,23 @@ def test_arguments_that_are_refused(make: Any) -> None:
     for scales in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, float("nan")], "ab", [[1.0, 1.0]]):
         with pytest.raises(ParameterError, match="scales must"):
             chain_cost(chain, 5, objective="max", scales=scales)
+
+
+@pytest.mark.parametrize("sizes", [(3,), (3, 2), (2, 3, 2)])
+def test_interior_cost_is_what_blocks_far_from_the_start_cost(make: Any, sizes: tuple[int, ...]) -> None:
+    """Blocks far inside the stream cost at most the interior maximum, and never more than plain norms."""
+    for seed in range(4):
+        chain = make.chain(seed, sizes, 9)
+        n = prod(sizes) * 9
+        cost = chain_cost(chain, n, objective="max")
+        late = cost.scales**2 @ row_norms_sq(chain, np.arange(n // 3, n))
+        assert late.max() <= cost.interior_max_row_sq * (1 + 1e-9)
+        plain = cost.scales**2 @ [level.row_norms_sq().max() for level in chain.levels]
+        assert cost.interior_mean_row_sq <= cost.interior_max_row_sq <= plain * (1 + 1e-9)
+
+
+def test_interior_cost_of_a_top_alone_is_its_plain_cost(make: Any) -> None:
+    chain = make.chain(1, (), 5)
+    cost = chain_cost(chain, 5, objective="mean")
+    assert cost.interior_mean_row_sq == pytest.approx(cost.mean_row_sq)
+    assert cost.interior_max_row_sq == pytest.approx(cost.max_row_sq)
