@@ -5,6 +5,7 @@ from trilift.factorize.estimate import CostEstimate, estimate_cost
 from trilift.factorize.joint import search_joint_stage
 from trilift.factorize.joint_direct import search_joint_direct
 from trilift.factorize.joint_settings import JointResult, JointSettings, estimate_joint_cost, gentle
+from trilift.factorize.l2 import L2Result, L2Settings, search_l2_direct, search_l2_stage
 from trilift.factorize.lineage import replay, settings_from_json
 from trilift.factorize.precision import PrecisionError
 from trilift.factorize.result import SearchResult, SearchStatus
@@ -17,6 +18,8 @@ __all__ = [
     "CostEstimate",
     "JointResult",
     "JointSettings",
+    "L2Result",
+    "L2Settings",
     "PrecisionError",
     "Schedule",
     "SearchResult",
@@ -33,6 +36,8 @@ __all__ = [
     "search_direct",
     "search_joint_direct",
     "search_joint_stage",
+    "search_l2_direct",
+    "search_l2_stage",
     "search_stage",
     "settings_from_json",
     "support_of",

@@ -97,6 +97,7 @@ def _column_norms_sq(stage: Stage, v: Any) -> Any:
     B, own, rest = stage.B, stage.column_norms_sq(), _one(v) - v
     inside = (B[:, :-1] * B[:, 1:]).sum(axis=0)
     # the column after the last belongs to the next block: other coordinates
+    products: Any
     if isinstance(inside, Dyadic):
         products = Dyadic.concatenate([inside, Dyadic.zeros(1)])
     else:
