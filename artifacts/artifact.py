@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from trilift.artifacts.canonical import ARRAYS, canonical_parts, digest, from_limbs, limbs_needed
@@ -16,10 +16,23 @@ from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
 
-__all__ = ["FORMAT", "VERSION", "Artifact", "Provenance", "load", "read_header", "save"]
+__all__ = [
+    "FORMAT",
+    "L2_VERSION",
+    "VERSION",
+    "Artifact",
+    "OtherNormError",
+    "Provenance",
+    "load",
+    "read_header",
+    "save",
+]
 
 FORMAT = "trilift-artifact"
 VERSION = 1
+"""Of files about the l1 norm (Laplace noise)."""
+L2_VERSION = 2
+"""Of files about the l2 norm (Gaussian noise): the same container with another certificate."""
 
 MAX_SIZE = 4096
 MAX_LIMBS = 16
@@ -30,6 +43,10 @@ _MAX_TEXT = 10_000
 def _max_inner(size: int) -> int:
     """Enough for a search with r up to 2m and the rows that completion adds."""
     return 4 * size + 16
+
+
+class OtherNormError(ArtifactFormatError):
+    """A sound header, but of a file about the other norm of columns."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +146,30 @@ def save(artifact: Artifact, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/mine.npz").name
     'direct-max-4'
     """
-    stage = artifact.stage
+    write_artifact(path, artifact.stage, artifact.certificate, artifact.provenance, version=VERSION)
+
+
+class Claims(Protocol):
+    """What writing a file needs of a certificate."""
+
+    @property
+    def kind(self) -> str:
+        """The kind: "stage" or "direct"."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the numbers."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claims as JSON values."""
+
+
+def write_artifact(
+    path: str | os.PathLike[str], stage: Stage, claims: Claims, provenance: Provenance, *, version: int
+) -> None:
+    """Write a file of either version: see :func:`save`."""
     actual = digest(stage)
-    if artifact.certificate.sha256 != actual:
+    if claims.sha256 != actual:
         raise ParameterError(f"the certificate is about numbers with another hash than the stage's {actual}")
     parts = canonical_parts(stage)
     limbs = max(limbs_needed(numbers.num) for _, numbers, _ in parts)
@@ -146,14 +184,14 @@ def save(artifact: Artifact, path: str | os.PathLike[str]) -> None:
         )
     header = {
         "format": FORMAT,
-        "version": VERSION,
-        "kind": artifact.certificate.kind,
+        "version": version,
+        "kind": claims.kind,
         "size": stage.size,
         "inner": stage.inner,
         "tail": stage.tail,
         "exponents": {name: numbers.exp for name, numbers, _ in parts},
-        "certificate": artifact.certificate.to_json(),
-        "provenance": artifact.provenance.to_json(),
+        "certificate": claims.to_json(),
+        "provenance": provenance.to_json(),
     }
     text = json.dumps(header, indent=1, ensure_ascii=True, allow_nan=False).encode("ascii")
     members: dict[str, Array] = {"header": np.frombuffer(text, dtype=np.uint8)}
@@ -179,8 +217,8 @@ def load(path: str | os.PathLike[str], *, verify_hash: bool = True) -> Artifact:
     'direct'
     """
     with open_container(path) as reader:
-        header = _header(reader)
-        stage = _stage(reader, header)
+        header = header_of(reader, version=VERSION)
+        stage = stage_of(reader, header)
         certificate = _certificate(header)
         if verify_hash and digest(stage) != certificate.sha256:
             raise ArtifactFormatError("the numbers do not have the SHA-256 that the certificate is about")
@@ -194,11 +232,17 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Certifica
         ArtifactFormatError: as :func:`load`, as far as the header goes.
     """
     with open_container(path) as reader:
-        header = _header(reader)
+        header = header_of(reader, version=VERSION)
         return header, _certificate(header)
 
 
-def _header(reader: Reader) -> dict[str, Any]:
+def header_of(reader: Reader, *, version: int) -> dict[str, Any]:
+    """Return the checked header of a file that must be of this version.
+
+    Raises:
+        OtherNormError: it is of the other version.
+        ArtifactFormatError: as :func:`load`.
+    """
     with reader.member("header") as member:
         if member.dtype != np.uint8 or len(member.shape) != 1:
             raise ArtifactFormatError("the header must be a vector of bytes")
@@ -211,14 +255,17 @@ def _header(reader: Reader) -> dict[str, Any]:
         raise ArtifactFormatError("the header is not JSON") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArtifactFormatError(f"the header does not say that this is a {FORMAT}")
-    version = header.get("version")
-    if type(version) is not int or version < 1:
+    found = header.get("version")
+    if type(found) is not int or found < 1:
         raise ArtifactFormatError("the header has no format version")
-    if version > VERSION:
+    if found > L2_VERSION:
         raise ArtifactFormatError(
-            f"format version {version} is newer than {VERSION}, the newest read here: upgrade trilift"
+            f"format version {found} is newer than {L2_VERSION}, the newest read here: upgrade trilift"
         )
     _check_fields(header)
+    if found != version:
+        norms = {VERSION: "l1 (Laplace noise)", L2_VERSION: "l2 (Gaussian noise)"}
+        raise OtherNormError(f"the artifact is about norm {norms[found]}, not {norms[version]}")
     return header
 
 
@@ -257,7 +304,8 @@ def _certificate(header: dict[str, Any]) -> Certificate:
     return certificate
 
 
-def _stage(reader: Reader, header: dict[str, Any]) -> Stage:
+def stage_of(reader: Reader, header: dict[str, Any]) -> Stage:
+    """Return the exact stage of a file with this header."""
     m, r = header["size"], header["inner"]
     shapes = {"A": (m, r), "B": (r, m), "w": (m,), "g": (r,)}
     parts = []

@@ -11,7 +11,19 @@ from typing import Any
 
 from trilift.lift.errors import ArtifactFormatError
 
-__all__ = ["INTERIOR", "KINDS", "OBJECTIVES", "RATIONALS", "Certificate"]
+__all__ = [
+    "INTERIOR",
+    "KINDS",
+    "OBJECTIVES",
+    "RATIONALS",
+    "Certificate",
+    "float_claim",
+    "fraction_claim",
+    "hash_claim",
+    "one_of",
+    "rational_text",
+    "size_claim",
+]
 
 KINDS = ("stage", "direct")
 OBJECTIVES = ("max", "mean")
@@ -62,11 +74,7 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the claims as JSON values: rationals as "p/q" strings, kappas as floats."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value
-            for name, value in values.items()
-        }
+        return {field.name: rational_text(getattr(self, field.name)) for field in fields(self)}
 
     def summary(self) -> dict[str, Any]:
         """Return what listings print of the claims, as JSON values: what it is about, kappas, the hash."""
@@ -88,50 +96,63 @@ class Certificate:
             raise ArtifactFormatError(
                 f"the certificate's fields do not fit: {', '.join(map(repr, odd))}"[:200]
             )
-        kind = _one_of("kind", record["kind"], KINDS)
+        kind = one_of("kind", record["kind"], KINDS)
         values: dict[str, Any] = {
             "kind": kind,
-            "size": _size(record["size"]),
-            "objective": _one_of("objective", record["objective"], OBJECTIVES),
-            "sha256": _hash(record["sha256"]),
+            "size": size_claim(record["size"]),
+            "objective": one_of("objective", record["objective"], OBJECTIVES),
+            "sha256": hash_claim(record["sha256"]),
         }
         for name in RATIONALS:
-            values[name] = _fraction(name, record[name])
+            values[name] = fraction_claim(name, record[name])
         for name in _KAPPAS:
-            values[name] = _kappa(name, record[name])
-        for name, read in [*((n, _fraction) for n in INTERIOR), *((n, _kappa) for n in _INTERIOR_KAPPAS)]:
+            values[name] = float_claim(name, record[name])
+        for name, read in [
+            *((n, fraction_claim) for n in INTERIOR),
+            *((n, float_claim) for n in _INTERIOR_KAPPAS),
+        ]:
             if (record[name] is None) != (kind == "direct"):
                 raise ArtifactFormatError(f"certificate: {name} must be given for a stage and only for one")
             values[name] = None if kind == "direct" else read(name, record[name])
         return cls(**values)
 
 
-def _one_of(name: str, value: Any, options: tuple[str, ...]) -> str:
+def rational_text(value: Any) -> Any:
+    """Write a Fraction as "p/q"; other values stay as they are."""
+    return f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value
+
+
+def one_of(name: str, value: Any, options: tuple[str, ...]) -> str:
+    """Read one of some texts."""
     if not isinstance(value, str) or value not in options:
         raise ArtifactFormatError(f"certificate: {name} must be one of {options}, got {str(value)[:40]!r}")
     return value
 
 
-def _size(value: Any) -> int:
+def size_claim(value: Any) -> int:
+    """Read a size, an integer >= 2."""
     if type(value) is not int or value < 2:
         raise ArtifactFormatError(f"certificate: size must be an integer >= 2, got {str(value)[:40]!r}")
     return value
 
 
-def _hash(value: Any) -> str:
+def hash_claim(value: Any) -> str:
+    """Read 64 hexadecimal digits."""
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         raise ArtifactFormatError("certificate: sha256 must be 64 hexadecimal digits")
     return value
 
 
-def _fraction(name: str, value: Any) -> Fraction:
+def fraction_claim(name: str, value: Any) -> Fraction:
+    """Read a rational >= 0 written "p/q"."""
     match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ArtifactFormatError(f'certificate: {name} must be a string "p/q", got {str(value)[:40]!r}')
     return Fraction(int(match[1]), int(match[2]))
 
 
-def _kappa(name: str, value: Any) -> float:
+def float_claim(name: str, value: Any) -> float:
+    """Read a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ArtifactFormatError(
             f"certificate: {name} must be a finite number >= 0, got {str(value)[:40]!r}"

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trilift.artifacts.artifact import Artifact, load, read_header
+from trilift.artifacts.artifact import Artifact, OtherNormError, load, read_header
 from trilift.artifacts.certificate import Certificate
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
@@ -230,6 +230,8 @@ def _users(taken: set[str]) -> list[Entry]:
     for path in sorted(directory.glob("*.npz")) if directory.is_dir() else ():
         try:
             record = index_record(path)
+        except OtherNormError:
+            continue  # listed by trilift.artifacts.catalogue_l2
         except ArtifactFormatError as error:
             warnings.warn(f"left out of the catalogue: {error}", stacklevel=3)
             continue

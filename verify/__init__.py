@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from trilift.verify.completion import COMPACT, DEFAULT, Bits, best_stage, complete, loss
     from trilift.verify.enclosures import float_down, float_up, kappa_up, log2_enclosure, sqrt_down, sqrt_up
     from trilift.verify.foreign import from_factors, right_factor_record
+    from trilift.verify.l2 import certify_l2, check_l2_certificate, gamma_up
+    from trilift.verify.l2_build import from_l2_search
     from trilift.verify.lower_bounds import binary_lower_bound, factorisation_lower_bound, kappa_lower_bound
     from trilift.verify.right_factor import RightFactorBounds, certify_right_factor
     from trilift.verify.standing import refutation, require_proof
@@ -24,14 +26,18 @@ _HOME = {
     "best_stage": "completion",
     "binary_lower_bound": "lower_bounds",
     "certify": "certification",
+    "certify_l2": "l2",
     "certify_right_factor": "right_factor",
     "check_certificate": "certification",
+    "check_l2_certificate": "l2",
     "complete": "completion",
     "factorisation_lower_bound": "lower_bounds",
     "float_down": "enclosures",
     "float_up": "enclosures",
     "from_factors": "foreign",
+    "from_l2_search": "l2_build",
     "from_search": "build",
+    "gamma_up": "l2",
     "kappa_lower_bound": "lower_bounds",
     "kappa_up": "enclosures",
     "log2_enclosure": "enclosures",
@@ -52,14 +58,18 @@ __all__ = [
     "best_stage",
     "binary_lower_bound",
     "certify",
+    "certify_l2",
     "certify_right_factor",
     "check_certificate",
+    "check_l2_certificate",
     "complete",
     "factorisation_lower_bound",
     "float_down",
     "float_up",
     "from_factors",
+    "from_l2_search",
     "from_search",
+    "gamma_up",
     "kappa_lower_bound",
     "kappa_up",
     "log2_enclosure",

@@ -7,7 +7,7 @@ import os
 from fractions import Fraction
 from typing import Any
 
-from trilift.artifacts.artifact import Artifact, load
+from trilift.artifacts.artifact import Artifact, OtherNormError, load
 from trilift.artifacts.canonical import digest
 from trilift.artifacts.certificate import INTERIOR, KINDS, OBJECTIVES, RATIONALS, Certificate
 from trilift.lift.checks import choice
@@ -16,7 +16,7 @@ from trilift.lift.stage import Stage
 from trilift.verify.enclosures import log2_enclosure
 from trilift.verify.facts import INTERIOR_KAPPAS, KAPPAS, Facts, measure, prove_factorisation, show
 
-__all__ = ["certify", "check_certificate", "verification_report"]
+__all__ = ["certify", "check_certificate", "prove_kind", "verification_report"]
 
 _CHECK_BITS = 128  # finer than the enclosure that certify rounds with, so that it never refuses its own
 
@@ -46,7 +46,7 @@ def certify(stage: Stage, *, objective: str, kind: str | None = None) -> Certifi
     kind = choice("kind", ("direct" if stage.is_plain else "stage") if kind is None else kind, KINDS)
     if stage.size < 2:
         raise ParameterError("a certificate needs a size of at least 2: log2(1) = 0")
-    _prove(stage, kind)
+    prove_kind(stage, kind)
     facts = measure(stage, kind=kind)
     if math.inf in facts.kappas.values():
         raise ParameterError("the stage's kappa is beyond the range of floats")
@@ -68,7 +68,7 @@ def check_certificate(artifact: Artifact) -> None:
         raise CertificateError(f"sha256 = {claims.sha256} fails: the numbers have {actual}")
     if stage.size != claims.size:
         raise CertificateError(f"size = {claims.size} fails: it is {stage.size}")
-    _prove(stage, claims.kind)
+    prove_kind(stage, claims.kind)
     facts = measure(stage, kind=claims.kind)
     for name in (*RATIONALS, *INTERIOR):
         exact, claimed = facts.values[name], getattr(claims, name)
@@ -88,7 +88,12 @@ def verification_report(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         ArtifactFormatError: the file is not a readable artifact.
     """
-    artifact = load(path, verify_hash=False)
+    try:
+        artifact = load(path, verify_hash=False)
+    except OtherNormError:
+        from trilift.verify.l2 import l2_verification_report
+
+        return l2_verification_report(path)
     try:
         check_certificate(artifact)
     except CertificateError as error:
@@ -96,7 +101,12 @@ def verification_report(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"verified": True, **artifact.certificate.to_json()}
 
 
-def _prove(stage: Stage, kind: str) -> None:
+def prove_kind(stage: Stage, kind: str) -> None:
+    """Prove that an exact stage holds, and that it is a plain factorisation where the kind says so.
+
+    Raises:
+        CertificateError: it is not so; the message says where and by how much.
+    """
     prove_factorisation(stage)
     if kind == "direct" and not stage.is_plain:
         raise CertificateError('kind = "direct" fails: w or g is not zero')

@@ -7,7 +7,7 @@ wrote the files. From the integers in the file it proves, in exact arithmetic, t
 
     T_m = A B + w (1 - v)^T,  v = B^T g,  0 <= w <= 1,  0 <= v <= 1,
 
-that every number of the certificate is an upper bound of what it stands for, and that the certificate's
+that every number of the certificate (of version 1 or 2) is an upper bound of what it stands for, and that its
 SHA-256 is that of the numbers. One line per file; exit status 0: all verified, 1: a claim is false, 2: a file
 is unreadable or not an artifact.
 
@@ -42,6 +42,7 @@ MAX_SIZE = 4096
 MAX_EXPONENT = 1023
 MAX_LIMBS = 16
 LOG_BITS = 160
+SENSITIVITY = ("sensitivity", "sensitivity_sq")  # of version 1 (l1 norm) and 2 (l2 norm, squared)
 BROKEN = (OSError, ValueError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile, struct.error)
 NPY = re.compile(
     rb"\x93NUMPY\x01\x00(..)"
@@ -144,8 +145,8 @@ def parse_header(raw: Array) -> dict[str, Any]:
         raise Unreadable("the header is not JSON") from None
     if not isinstance(header, dict) or header.get("format") != "trilift-artifact":
         raise Unreadable("not a trilift-artifact")
-    if header.get("version") != 1:
-        raise Unreadable(f"format version {header.get('version')}: only version 1 is known here")
+    if type(header.get("version")) is not int or header["version"] not in (1, 2):
+        raise Unreadable(f"format version {header.get('version')}: only 1 and 2 are known here")
     for name, limit in (("size", MAX_SIZE), ("inner", 4 * MAX_SIZE + 16)):
         if type(header.get(name)) is not int or not 1 <= header[name] <= limit:
             raise Unreadable(f"{name} is missing or out of range")
@@ -196,12 +197,8 @@ def prove_product(x: Numbers) -> None:
         if covered > bound:
             return
         covered *= p
-
-        def reduced(numbers: Array, p: int = p) -> Array:
-            return (numbers % p).astype(np.float64)
-
-        product = (reduced(A) @ reduced(B)) % p * pow(2, s - ab, p)
-        product += np.outer(reduced(w), reduced(u)) % p * pow(2, s - on, p)
+        A_p, B_p, w_p, u_p = ((numbers % p).astype(np.float64) for numbers in (A, B, w, u))
+        product = (A_p @ B_p) % p * pow(2, s - ab, p) + np.outer(w_p, u_p) % p * pow(2, s - on, p)
         wrong = np.argwhere((product - T * pow(2, s, p)) % p)
         if len(wrong):
             i, j = (int(k) for k in wrong[0])
@@ -254,18 +251,17 @@ def hash_of(parts: list[tuple[str, Array, tuple[int, ...], int, int]]) -> str:
     return digest.hexdigest()
 
 
-def norms(x: Numbers) -> Iterator[tuple[str, Fraction]]:
+def norms(x: Numbers, l2: bool) -> Iterator[tuple[str, Fraction]]:
     """Return the exact norms of the certificate by name, the interior ones over all pairs of weights."""
     A, B, w, g = x.A, x.B, x.w, x.g
     a, o, h, m = x.a, x.o, x.h, len(x.w)
-    one = 1 << o
-    rest = one - w
+    one, rest = 1 << o, (1 << o) - w
     # squared norms over 2^(2(a + o + h)): A_i scaled by 2^(o + h), (1 - w_i) g by 2^a
     gram = int(g.dot(g)) << 2 * a
     own = ((A * A).sum(axis=1) << 2 * (o + h)) + rest * rest * gram
     scale = 1 << 2 * (a + o + h)
-    columns = abs(B).sum(axis=0)
-    yield "sensitivity", Fraction(int(columns.max()), 1 << x.b)
+    columns = (B * B).sum(axis=0) if l2 else abs(B).sum(axis=0)
+    yield SENSITIVITY[l2], Fraction(int(columns.max()), 1 << x.b * (1 + l2))
     yield "max_row_norm_sq", Fraction(int(own.max()), scale)
     yield "mean_row_norm_sq", Fraction(int(own.sum()), scale * m)
 
@@ -281,21 +277,26 @@ def norms(x: Numbers) -> Iterator[tuple[str, Fraction]]:
         blended = mine**2 * own + other**2 * before + 2 * mine * other * cross
         largest, total = max(largest, int(blended.max())), total + int(blended.sum())
     scale <<= 2 * o
-    yield "interior_sensitivity", Fraction(widest_column(x, columns), 1 << (x.b + x.n))
+    yield f"interior_{SENSITIVITY[l2]}", Fraction(widest_column(x, columns, l2), 1 << (x.b + x.n) * (1 + l2))
     yield "interior_max_row_norm_sq", Fraction(largest, scale)
     yield "interior_mean_row_norm_sq", Fraction(total, scale * m * m)
 
 
-def widest_column(x: Numbers, columns: Array) -> int:
-    """Return the largest l1 norm of 2^n ((1 - v_i) Col_j + v_i Col_{j+1}) over all i and j."""
+def widest_column(x: Numbers, columns: Array, l2: bool) -> int:
+    """Return the largest norm of 2^n ((1 - v_i) Col_j + v_i Col_{j+1}) over all i and j, l1 or squared l2."""
     B, n = x.B, x.n
-    if int(columns.max()) << (n + 1) < 1 << 62:
+    if not l2 and int(columns.max()) << (n + 1) < 1 << 62:
         B, columns = B.astype(np.int64), columns.astype(np.int64)  # no sum can reach 2^63
+    products = (B[:, :-1] * B[:, 1:]).sum(axis=0) if l2 else columns
     widest = 0
     for mine in sorted({int(value) for value in x.u}):
         other = (1 << n) - mine
-        inside = abs(mine * B[:, :-1] + other * B[:, 1:]).sum(axis=0)
-        across = mine * columns[-1] + other * columns[0]  # into the next block: other coordinates
+        if l2:
+            inside = mine**2 * columns[:-1] + other**2 * columns[1:] + 2 * mine * other * products
+        else:
+            inside = abs(mine * B[:, :-1] + other * B[:, 1:]).sum(axis=0)
+        # into the next block: other coordinates
+        across = mine ** (1 + l2) * columns[-1] + other ** (1 + l2) * columns[0]
         widest = max(widest, int(inside.max()), int(across))
     return widest
 
@@ -328,7 +329,6 @@ def check(path: str) -> str:
     kind = header.get("kind")
     if kind not in ("stage", "direct") or (certificate.get("kind"), certificate.get("size")) != (kind, m):
         raise Unreadable("the certificate is about another kind or size than the header")
-
     actual = hash_of(parts)
     if certificate.get("sha256") != actual:
         raise Untrue(f"sha256: the numbers have {actual}")
@@ -346,18 +346,24 @@ def check(path: str) -> str:
         raise Unreadable("tail is not the number of leading zeros of w")
     x = Numbers(A, B, w, g, u, a, b, o, h, n)
     prove_product(x)
-    exact = dict(norms(x))
-    low = log2_below(m)
+    l2 = header["version"] == 2
+    if certificate.get("norm", "l1") != ("l2" if l2 else "l1"):
+        raise Unreadable("the certificate is about another norm than the version says")
+    exact, low = dict(norms(x, l2)), log2_below(m)
+    constant = "gamma" if l2 else "kappa"
     for prefix in ("", "interior_") if kind == "stage" else ("",):
-        for name in ("sensitivity", "max_row_norm_sq", "mean_row_norm_sq"):
+        for name in (SENSITIVITY[l2], "max_row_norm_sq", "mean_row_norm_sq"):
             require(prefix + name, claimed(certificate, prefix + name), exact[prefix + name])
+        b = exact[prefix + SENSITIVITY[l2]]
         for which in ("max", "mean"):
-            name, q = f"{prefix}kappa_{which}", exact[f"{prefix}{which}_row_norm_sq"]
+            name, q = f"{prefix}{constant}_{which}", exact[f"{prefix}{which}_row_norm_sq"]
             value = certificate.get(name)
             if type(value) not in (int, float) or not 0 <= value < float("inf"):
                 raise Unreadable(f"{name} must be a finite number")
-            require(name, Fraction(value), 2 * q * exact[f"{prefix}sensitivity"] ** 2 / low**3)
-    return f"{kind} {m}: kappa_max <= {certificate['kappa_max']}, kappa_mean <= {certificate['kappa_mean']}"
+            # the square of gamma is rational
+            require(f"{name}{'^2' * l2}", Fraction(value) ** (1 + l2), q * b if l2 else 2 * q * b**2 / low**3)
+    claims = (f"{constant}_{which} <= {certificate[f'{constant}_{which}']}" for which in ("max", "mean"))
+    return f"{kind} {m}: {', '.join(claims)}"
 
 
 def check_weights(name: str, weights: Array, exponent: int) -> None:
@@ -369,9 +375,7 @@ def check_weights(name: str, weights: Array, exponent: int) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Check the files named on the command line; return the exit status."""
-    parser = argparse.ArgumentParser(
-        description="Prove the certificates of trilift artifacts from their integers."
-    )
+    parser = argparse.ArgumentParser(description="Prove the certificates of trilift artifacts.")
     parser.add_argument("files", nargs="+", metavar="FILE.npz")
     parser.add_argument("--json", action="store_true", help="print a list of records instead of lines")
     options = parser.parse_args(arguments)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from trilift.lift.chain import NORMS
 from trilift.lift.checks import choice, integer, numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
@@ -98,6 +99,7 @@ def complete(
     bits: Bits = DEFAULT,
     plain: bool = False,
     objective: str | None = None,
+    norm: str = "l1",
 ) -> Stage:
     """Complete a float matrix to an exact stage with T_m = A B + w (1 - v)^T.
 
@@ -109,6 +111,7 @@ def complete(
         bits: binary places.
         plain: w = 0 and g = 0: a plain factorisation of T_m ("direct").
         objective: "max" or "mean": v is rounded to the lattice point that suits it; None: to the nearest.
+        norm: "l1" or "l2": of the columns, for the choice of the exponents that the bits leave open.
 
     Returns:
         An exact stage of size m whose first r rows of B are ``B`` rounded.
@@ -121,6 +124,7 @@ def complete(
     r, m = B_given.shape
     if objective is not None:
         choice("objective", objective, ("max", "mean"))
+    choice("norm", norm, NORMS)
     if plain and (g is not None or w is not None):
         raise ParameterError("a plain factorisation has no g and no w")
     exact_B = Dyadic.round(B_given, bits.B)
@@ -142,21 +146,27 @@ def complete(
     target = Dyadic(lower_ones(m)) - exact_w[:, None] * (ones - exact_v)[None, :]
     exact_A = _solve_left(target, exact_B, inverse, bits.A)
     rounded = Stage(exact_A, exact_B, exact_w, exact_g)
-    return _with_rest(rounded, target - exact_A @ exact_B, exact_v - exact_B.T @ exact_g, bits)
+    defect, rho = target - exact_A @ exact_B, exact_v - exact_B.T @ exact_g
+    return _with_rest(rounded, defect, rho, _shifts(rounded, defect, rho, bits, norm))
 
 
-def loss(stage: Stage, reference: Stage, *, objective: str) -> float:
+def loss(stage: Stage, reference: Stage, *, objective: str, norm: str = "l1") -> float:
     """Return the relative loss in kappa of a completed stage against the float stage it came from.
+
+    Under norm "l2" it is the loss in gamma^2.
 
     Args:
         stage: the completed stage.
         reference: the stage before completion, of the same size.
         objective: "max" or "mean".
+        norm: "l1" or "l2".
 
     Raises:
-        ParameterError: another objective.
+        ParameterError: another objective or norm.
     """
     choice("objective", objective, ("max", "mean"))
+    if choice("norm", norm, NORMS) == "l2":
+        return (stage.gamma(objective) / reference.gamma(objective)) ** 2 - 1.0
     return (stage.cost_third(objective) / reference.cost_third(objective)) ** 3 - 1.0
 
 
@@ -212,10 +222,10 @@ def _solve_left(target: Dyadic, B: Dyadic, inverse: FloatArray, places: int) -> 
     return best
 
 
-def _with_rest(rounded: Stage, defect: Dyadic, rho: Dyadic, bits: Bits) -> Stage:
+def _with_rest(rounded: Stage, defect: Dyadic, rho: Dyadic, shifts: tuple[int, int]) -> Stage:
     """Add the rows that make the rounded stage exact, leaving out those that are zero."""
     m = rounded.size
-    e, f = _shifts(rounded, defect, rho, bits)
+    e, f = shifts
     kept = np.flatnonzero(np.any(defect.num != 0, axis=1))
     A, B, g = [rounded.A], [rounded.B], [rounded.g]
     if kept.size:
@@ -230,17 +240,18 @@ def _with_rest(rounded: Stage, defect: Dyadic, rho: Dyadic, bits: Bits) -> Stage
     return Stage(*(part.normalized() for part in parts))
 
 
-def _shifts(rounded: Stage, defect: Dyadic, rho: Dyadic, bits: Bits) -> tuple[int, int]:
+def _shifts(rounded: Stage, defect: Dyadic, rho: Dyadic, bits: Bits, norm: str) -> tuple[int, int]:
     """Return e and f: those asked for, or those with the least (mean q) b^2."""
-    columns = rounded.column_norms().to_float()
-    extra, single = abs(defect).to_float().sum(axis=0), abs(rho).to_float()
+    power = 1 if norm == "l1" else 2
+    columns = (rounded.column_norms() if norm == "l1" else rounded.column_norms_sq()).to_float()
+    extra, single = (abs(defect).to_float() ** power).sum(axis=0), abs(rho).to_float() ** power
     q = rounded.row_norms_sq().to_float().mean()
     weight = float(((1.0 - rounded.w.to_float()) ** 2).mean())
 
     def cost(e: int, f: int) -> float:
-        b = (columns + 2.0**e * extra + 2.0**f * single).max()
+        b = (columns + 2.0 ** (power * e) * extra + 2.0 ** (power * f) * single).max()
         more = (4.0**-e if extra.any() else 0.0) + (weight * 4.0**-f if single.any() else 0.0)
-        return float(b * b * (q + more))
+        return float((b * b if norm == "l1" else b) * (q + more))
 
     candidates_e = _SHIFTS if bits.defect is None else [bits.defect]
     candidates_f = _SHIFTS if bits.rho is None else [bits.rho]

@@ -14,7 +14,7 @@ from trilift.lift.stage import Stage, lower_ones
 from trilift.verify.enclosures import kappa_up
 from trilift.verify.exact import product
 
-__all__ = ["INTERIOR_KAPPAS", "KAPPAS", "Facts", "measure", "prove_factorisation"]
+__all__ = ["INTERIOR_KAPPAS", "KAPPAS", "Facts", "interior_rows", "measure", "prove_factorisation"]
 
 KAPPAS = {"kappa_max": RATIONALS[:2], "kappa_mean": (RATIONALS[0], RATIONALS[2])}
 INTERIOR_KAPPAS = {"interior_kappa_max": INTERIOR[:2], "interior_kappa_mean": (INTERIOR[0], INTERIOR[2])}
@@ -100,10 +100,20 @@ def measure(stage: Stage, *, kind: str) -> Facts:
 
 
 def _interior(stage: Stage, norms: Dyadic, products: Dyadic) -> dict[str, Fraction]:
-    """Return b-bar and the largest and mean q-bar of the stage above itself, without the m x m tables.
+    """Return b-bar and the largest and mean q-bar of the stage above itself."""
+    largest, mean = interior_rows(stage, norms, products)
+    return dict(zip(INTERIOR, (Fraction(interior_sensitivity(stage)), largest, mean), strict=True))
+
+
+def interior_rows(stage: Stage, norms: Dyadic, products: Dyadic) -> tuple[Fraction, Fraction]:
+    """Return the largest and the mean q-bar of the stage above itself, without the m x m table.
 
     A blended norm is a convex function of the weight with which it is blended, so over the weights of the
     level below it is largest at the least or the largest of them. The mean needs three moments of w.
+
+    Args:
+        stage: exact.
+        norms, products: of its neighbouring rows, by :func:`trilift.lift.interior.neighbour_products`.
     """
     before = _rolled(norms)
     ends = [_blend(norms, before, products, x) for x in (stage.w.min(), stage.w.max())]
@@ -113,11 +123,8 @@ def _interior(stage: Stage, norms: Dyadic, products: Dyadic) -> dict[str, Fracti
         (x * y).sum().fraction() / count for x, y in ((stage.w, stage.w), (rest, rest), (stage.w, rest))
     ]
     totals = [x.sum().fraction() / count for x in (norms, before, products)]
-    return {
-        INTERIOR[0]: Fraction(interior_sensitivity(stage)),
-        INTERIOR[1]: max(end.max() for end in ends),
-        INTERIOR[2]: moments[0] * totals[0] + moments[1] * totals[1] + 2 * moments[2] * totals[2],
-    }
+    mean = moments[0] * totals[0] + moments[1] * totals[1] + 2 * moments[2] * totals[2]
+    return max(end.max() for end in ends), mean
 
 
 def _rolled(values: Dyadic) -> Dyadic:

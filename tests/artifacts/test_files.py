@@ -55,7 +55,7 @@ def test_saving_replaces_a_file_whole(tree, tree_file):
 
 
 def test_header_is_read_without_the_matrices(tree, tree_file, monkeypatch):
-    monkeypatch.setattr("trilift.artifacts.artifact._stage", None)
+    monkeypatch.setattr("trilift.artifacts.artifact.stage_of", None)
     header, certificate = read_header(tree_file)
     assert certificate == tree.certificate
     assert (header["inner"], header["tail"]) == (4, 0)

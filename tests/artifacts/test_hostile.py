@@ -169,8 +169,13 @@ def test_changed_numbers_do_not_have_the_hash(forger, tree):
 
 
 def test_newer_version_is_refused_clearly(forger):
+    forger.set_header(version=3)
+    refused(forger.write(), "format version 3 is newer than 2")
+
+
+def test_the_other_norms_version_is_told_apart(forger):
     forger.set_header(version=2)
-    refused(forger.write(), "format version 2 is newer than 1")
+    refused(forger.write(), r"about norm l2 \(Gaussian noise\), not l1")
 
 
 @pytest.mark.parametrize(
