@@ -10,12 +10,14 @@ from trilift.artifacts import catalogue
 from trilift.lift.checks import fail
 from trilift.lift.errors import ParameterError
 
-__all__ = ["artifact_path", "new_file", "number", "parse_number"]
+__all__ = ["artifact_path", "new_file", "number", "parse_number", "whole"]
 
 # ASCII digits alone: no underscores, thousands separators, full-width digits, nan or inf.
 _NUMBER = re.compile(
     r"([+-]?)(?:([0-9]{1,400})(?:\.([0-9]{0,400}))?|\.([0-9]{1,400}))(?:[eE]([+-]?[0-9]{1,3}))?"
 )
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_LONGEST = 10**18  # an example with more digits would not help
 _RATIO = re.compile(r"([+-]?[0-9]{1,400})/([0-9]{1,400})")
 
 
@@ -52,6 +54,25 @@ def number(name: str, text: str, *, above: int | None = None) -> Fraction:
     if value is None or (above is not None and value <= above):
         raise fail(name, "a finite number" + ("" if above is None else f" > {above}"), text)
     return value
+
+
+def whole(name: str, text: str) -> int:
+    """Read an integer from an option; for another number, say how it would be written.
+
+    Raises:
+        ParameterError: anything but digits with an optional sign.
+
+    >>> whole("horizon", "1000")
+    1000
+    >>> whole("horizon", "1e5")
+    Traceback (most recent call last):
+    trilift.lift.errors.ParameterError: horizon must be an integer, such as 100000, got '1e5'
+    """
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    value = parse_number(text)
+    meant = value is not None and value.denominator == 1 and abs(value) < _LONGEST
+    raise fail(name, f"an integer, such as {value if meant else 1000}", text)
 
 
 def artifact_path(name: str) -> Path:

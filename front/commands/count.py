@@ -27,7 +27,7 @@ def command(
         str | None, typer.Option("--epsilon", "-e", help="Privacy budget, such as 1, 0.1 or 1/3.")
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option("--horizon", "-n", help="Number of steps planned for.")
+        str | None, typer.Option("--horizon", "-n", metavar="N", help="Number of steps planned for.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column to count, for a CSV with a header.")] = None,
     delimiter: Annotated[str, typer.Option(help="What separates the fields of the CSV.")] = ",",
@@ -67,7 +67,7 @@ def command(
     Released values go to standard output (or --out) as they come: a value a line, or for a CSV the columns
     step,released. What is guaranteed is printed to standard error first.
     """
-    from trilift.arguments import new_file, number
+    from trilift.arguments import new_file, number, whole
     from trilift.counting import Sink, count_stream, exclusive
     from trilift.lift.errors import ParameterError
     from trilift.output import note
@@ -75,7 +75,7 @@ def command(
 
     given = {
         "epsilon": None if epsilon is None else number("epsilon", epsilon, above=0),
-        "horizon": horizon,
+        "horizon": None if horizon is None else whole("horizon", horizon),
         "objective": objective,
         "bounds": None if bounds is None else tuple(number("bounds", bound) for bound in bounds),
         "clip": clip,

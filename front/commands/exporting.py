@@ -22,7 +22,10 @@ def command(
         Path, typer.Option("--out", "-o", help="Folder for .npy files, or a new .npz file for all of them.")
     ],
     horizon: Annotated[
-        int | None, typer.Option("--horizon", "-n", help="Write L and R of so many steps, lifted and scaled.")
+        str | None,
+        typer.Option(
+            "--horizon", "-n", metavar="N", help="Write L and R of so many steps, lifted and scaled."
+        ),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Write the exact integers too: X = X_num / 2^X_exp.")
@@ -34,7 +37,7 @@ def command(
     Every number is rounded to the nearest float64, so that L R = T may hold up to rounding only: what is
     certified are the exact numbers. An artifact with a false claim is refused with exit code 1.
     """
-    from trilift.arguments import artifact_path
+    from trilift.arguments import artifact_path, whole
     from trilift.artifacts import load
     from trilift.lift.errors import ParameterError
     from trilift.lifted import lifted_factors
@@ -51,7 +54,7 @@ def command(
         rounded = any(_rounded(getattr(loaded.stage, name)) for name in "ABwg")
         residual = float(loaded.stage.to_float().residual())
     else:
-        L, R, _ = lifted_factors(loaded, horizon=horizon)
+        L, R, _ = lifted_factors(loaded, horizon=whole("horizon", horizon))
         arrays, rounded, residual = {"L": L, "R": R}, True, _residual(L, R)
     files = _write(arrays, out)
     record = {

@@ -19,10 +19,15 @@ NAME = "inspect"
 def command(
     file: Annotated[str, typer.Argument(help="An artifact file, or a name of the catalogue.")],
     *,
-    png: Annotated[Path | None, typer.Option(help="Draw L and R into this PNG file.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Draw L and R into this new PNG file.")] = None,
     horizon: Annotated[
-        int | None,
-        typer.Option("--horizon", "-n", help="Draw the factors of this many steps, not the artifact's own."),
+        str | None,
+        typer.Option(
+            "--horizon",
+            "-n",
+            metavar="N",
+            help="Draw the factors of this many steps, not the artifact's own.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
@@ -31,7 +36,7 @@ def command(
     With --horizon a stage is drawn lifted by the smallest shipped top that reaches, and a plain factorisation
     cut down to its first steps.
     """
-    from trilift.arguments import artifact_path
+    from trilift.arguments import artifact_path, new_file, whole
     from trilift.artifacts import load
     from trilift.lift.checks import integer
     from trilift.lift.errors import ParameterError
@@ -39,10 +44,13 @@ def command(
     from trilift.output import note, one_line, print_json, print_pairs
     from trilift.verify import refutation
 
-    if horizon is not None:
-        integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
+    steps = None if horizon is None else whole("horizon", horizon)
+    if steps is not None:
+        integer("horizon", steps, minimum=1, maximum=MAX_HORIZON)
         if png is None:
             raise ParameterError("--horizon is about the picture: name its file with --png")
+    if png is not None:
+        new_file("--png", png)
     path = artifact_path(file)
     artifact = load(path)
     failure = refutation(path)
@@ -50,7 +58,7 @@ def command(
     if failure is not None:
         note(f"trilift: not verified: {one_line(failure)}")
     if png is not None:
-        _draw(artifact, png, horizon, proved=failure is None)
+        _draw(artifact, png, steps, proved=failure is None)
         note(f"Drawn: {png}")
     if json:
         print_json(record)

@@ -1,7 +1,10 @@
-"""``trilift plan``: the chain of artifacts with the least exact error of those that look best."""
+"""``trilift plan``: the chain of artifacts with the least exact error of those that look best, or a
+mechanism's price.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,59 +14,123 @@ import typer
 
 if TYPE_CHECKING:
     from trilift.lift import Plan, Stage
+    from trilift.lift.mechanism_cost import MechanismCost
 
 __all__ = ["NAME", "best_plan", "command", "plan_record"]
 
 NAME = "plan"
 
+_MECHANISMS = (
+    "binary-tree",
+    "smooth-tree",
+    "smooth-tree-unbalanced",
+    "kary",
+    "kary-subtraction",
+    "kary-averaged",
+    "honaker",
+    "honaker-kary",
+    "toeplitz-sqrt",
+    "paper",
+)
+"""trilift.lift.mechanisms.NAMES, for the help, which loads nothing."""
+
 
 def command(
     *,
-    horizon: Annotated[int, typer.Option("--horizon", "-n", help="Number of steps.")],
+    horizon: Annotated[str, typer.Option("--horizon", "-n", metavar="N", help="Number of steps.")],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy budget, such as 1, 0.1 or 1/3.")],
     objective: Annotated[str, typer.Option(help="max or mean: which squared error to make small.")] = "max",
     artifact: Annotated[
         list[str] | None, typer.Option(help="Artifact file to consider too; repeat the option for more.")
+    ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help=f"Price this mechanism instead: {', '.join(_MECHANISMS)}.")
+    ] = None,
+    arity: Annotated[
+        int | None, typer.Option(help="Children per node, for a k-ary --mechanism. (default: the best)")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Find a chain of artifacts (shipped and your own) with a small exact squared error.
 
     All chains are ranked by the sum of their levels' costs; of the most promising ones, the one with the
-    least exact error is taken.
+    least exact error is taken. With --mechanism, say what another mechanism costs: exactly, or (the paper's
+    lift, of which only norms are published) by a bound.
     """
-    from trilift.arguments import number
+    from trilift.arguments import number, whole
     from trilift.lift.checks import finite
-    from trilift.output import print_json, print_pairs, print_table
+    from trilift.lift.errors import ParameterError
+    from trilift.output import print_json
 
+    steps = whole("horizon", horizon)
     budget = finite("epsilon", number("epsilon", epsilon, above=0), above=0)
-    record = plan_record(best_plan(horizon, objective=objective, files=artifact or []), budget)
+    if mechanism is not None:
+        if artifact:
+            raise ParameterError("--artifact is about chains: leave it out beside --mechanism")
+        cost = _price(mechanism, steps, objective=objective, arity=arity)
+        record = cost.record(budget)
+        what = cost.title[:1].upper() + cost.title[1:]
+    elif arity is not None:
+        raise ParameterError("--arity is about a --mechanism: name one")
+    else:
+        found = best_plan(steps, objective=objective, files=artifact or [])
+        record = plan_record(found, budget)
+        what = "Chain"
     if json:
         print_json(record)
-        return
+    else:
+        _show(record, f"{what} for {steps} steps at epsilon {epsilon}, objective {objective}")
+        if mechanism is None:
+            _show_use(steps, epsilon, record)
+
+
+def _price(name: str, horizon: int, *, objective: str, arity: int | None) -> MechanismCost:
+    from trilift.lift.mechanisms import price
+
+    return price(name, horizon, objective=objective, arity=arity)
+
+
+def _show(record: dict[str, Any], title: str) -> None:
+    from trilift.output import print_pairs, print_table
+
     levels = [[level["name"], str(level["size"]), f"{level['scale']:.6g}"] for level in record["levels"]]
-    title = f"Chain for {horizon} steps at epsilon {epsilon}, objective {objective} (finest level first)"
-    print_table(title, ["name", "size", "noise scale"], levels)
+    print_table(f"{title} (finest level first)", ["name", "size", "noise scale"], levels)
     print_pairs(
         {
-            "MaxSE": f"{record['max_se']:.6g} (sd {record['max_se'] ** 0.5:.6g}; "
-            f"additive bound {record['bound_max_se']:.6g})",
-            "MeanSE": f"{record['mean_se']:.6g} (sd {record['mean_se'] ** 0.5:.6g}; "
-            f"additive bound {record['bound_mean_se']:.6g})",
-            "kappa max": _kappa(record["kappa_max"]),
-            "kappa mean": _kappa(record["kappa_mean"]),
+            "MaxSE": _error(record["max_se"], record["bound_max_se"]),
+            "MeanSE": _error(record["mean_se"], record["bound_mean_se"]),
+            "kappa max": _kappa(record, "max"),
+            "kappa mean": _kappa(record, "mean"),
         }
     )
-    print_pairs({"use": _use(horizon, epsilon, objective, record)})
 
 
-def _kappa(value: float | None) -> str:
-    return "undefined for one step" if value is None else f"{value:.6f}"
+def _error(exact: float | None, bound: float | None) -> str:
+    """Show a squared error and what bounds it, of which either may not be known."""
+    above = "" if bound is None else f"at most {bound:.6g} (sd {bound**0.5:.6g})"
+    if exact is None:
+        return above or "not known"
+    more = f"; additive bound {bound:.6g}" if bound is not None and bound != exact else ""
+    return f"{exact:.6g} (sd {exact**0.5:.6g}{more})"
 
 
-def _use(horizon: int, epsilon: str, objective: str, record: dict[str, Any]) -> str:
+def _kappa(record: dict[str, Any], objective: str) -> str:
+    value, bound = record[f"kappa_{objective}"], record[f"bound_{objective}_se"]
+    if record["horizon"] == 1:
+        return "undefined for one step"
+    if value is not None:
+        return f"{value:.6f}"
+    if bound is None:
+        return "not known"
+    return f"at most {bound * record['epsilon'] ** 2 / math.log2(record['horizon']) ** 3:.6f}"
+
+
+def _show_use(horizon: int, epsilon: str, record: dict[str, Any]) -> None:
+    from trilift.output import print_pairs
+
     chain = " ".join(f"--chain {level['name']}" for level in record["levels"])
-    return f"trilift count FILE --epsilon {epsilon} --horizon {horizon} --objective {objective} {chain}"
+    options = f"--epsilon {epsilon} --horizon {horizon} --objective {record['objective']} {chain}"
+    print_pairs({"use": f"trilift count FILE {options}"})
 
 
 def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Plan:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import trilift.lift
 from trilift.artifacts import Artifact, catalogue, digest, find, save
+from trilift.commands.plan import _MECHANISMS
 from trilift.counters import chain_of
 from trilift.lift import Dyadic, Stage, chain_cost, plan
+from trilift.lift.mechanisms import NAMES, price
 
 Run = Callable[..., Any]
 
@@ -165,6 +167,31 @@ def test_plan_for_one_step_has_no_kappa(run: Run) -> None:
     assert record["max_se"] > 0
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_plan_prices_mechanisms(run: Run, name: str) -> None:
+    """The same keys as for a chain; of the paper's lift only bounds are known."""
+    done = run("plan", "-n", 1000, "-e", "0.5", "--mechanism", name, "--objective", "mean", "--json")
+    assert (done.code, done.err) == (0, "")
+    record = done.json
+    assert list(record) == list(PLAN)
+    assert record == price(name, 1000, objective="mean").record(0.5)
+    exact = ("max_se", "mean_se", "kappa_max", "kappa_mean")
+    assert [record[key] is None for key in exact] == [name == "paper"] * 4
+    text = run("plan", "-n", 1000, "-e", "0.5", "--mechanism", name).out
+    assert record["levels"][0]["name"].split("-")[0] in text
+    assert ("kappa max   at most 0." in text) == (name == "paper")
+
+
+def test_plan_prices_an_arity(run: Run) -> None:
+    record = run("plan", "-n", 288, "-e", 1, "--mechanism", "kary", "--arity", 17, "--json").json
+    assert record["max_se"] == 256.0
+    assert "undefined for one step" in run("plan", "-n", 1, "-e", 1, "--mechanism", "kary").out
+
+
+def test_the_help_names_every_mechanism() -> None:
+    assert _MECHANISMS == NAMES
+
+
 def test_plan_considers_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped artifacts, the user's own, and the files given; an unreadable file is said once."""
     seen: list[set[str]] = []
@@ -190,7 +217,13 @@ def test_plan_considers_everything(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     ("arguments", "message"),
     [
         (("-n", 0, "-e", 1), "horizon must be an integer >= 1 and <= 1000000000000000, got 0"),
-        (("-n", "many", "-e", 1), "Invalid value for '--horizon'"),
+        (("-n", "many", "-e", 1), "horizon must be an integer, such as 1000, got 'many'"),
+        (("-n", "1e5", "-e", 1), "horizon must be an integer, such as 100000, got '1e5'"),
+        (("-n", 5, "-e", 1, "--mechanism", "tree"), "mechanism must be one of 'binary-tree', "),
+        (("-n", 5, "-e", 1, "--mechanism", "paper", "--arity", 3), "'paper' has no arity to choose"),
+        (("-n", 5, "-e", 1, "--mechanism", "kary", "--arity", 1), "arity must be an integer >= 2"),
+        (("-n", 5, "-e", 1, "--mechanism", "kary", "--artifact", "x.npz"), "leave it out beside --mechanism"),
+        (("-n", 5, "-e", 1, "--arity", 3), "--arity is about a --mechanism"),
         (("-n", 5), "Missing option '--epsilon'"),
         (("-n", 5, "-e", "0"), "epsilon must be a finite number > 0"),
         (("-n", 5, "-e", "1e-200"), "max_se must be a finite number > 0, got inf"),

@@ -71,7 +71,9 @@ def test_what_is_drawn_is_a_factorisation(name: str, horizon: int) -> None:
         (("direct-max-8", "--png", "p.png", "--horizon", 9), "horizon 9 is past the capacity 8"),
         (("direct-max-8", "--png", "p.png", "--horizon", 0), "horizon must be an integer >= 1"),
         (("direct-max-8", "--horizon", 4), "name its file with --png"),
-        (("direct-max-8", "--png", "no/p.png"), "No such file or directory"),
+        (("direct-max-8", "--png", "no/p.png"), "--png no/p.png: the folder no does not exist"),
+        (("direct-max-8", "--png", "catalogue"), "--png catalogue exists already"),
+        (("direct-max-8", "--png", "p.png", "--horizon", "1e2"), "an integer, such as 100, got '1e2'"),
     ],
 )
 def test_refusals(refused: Callable[..., str], arguments: tuple[object, ...], message: str) -> None:
