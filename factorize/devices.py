@@ -1,72 +1,64 @@
-"""Starts spread over the local devices: every device moves its own share and waits for no other (new)."""
+"""Starts spread over the local devices: every device moves its own and waits for no other (new).
+
+The starts of a search are cut into blocks, each on one device, and all devices work at once. A GPU gets one
+block, since it needs many starts in a batch to be busy. On processors every start is a block of its own: the
+same compiled program moves each of them, so that its numbers do not depend on how many there are, nor on how
+many devices share them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from inspect import signature
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from trilift.lift.checks import integer
 
-__all__ = ["START_AXIS", "over_starts", "place_starts", "start_mesh"]
+__all__ = ["Blocks", "local_devices"]
 
-START_AXIS = "starts"
+Arrays = dict[str, jax.Array]
 
 
-def start_mesh(starts: int, devices: int | None = None) -> Mesh | None:
-    """Return the local devices to use, or None for the default device alone.
-
-    Args:
-        starts: how many starts there are to share out; every device gets as many as the others.
-        devices: how many devices at most; default all local ones.
-
-    The most devices that divide ``starts`` are taken.
+def local_devices(starts: int, devices: int | None = None) -> list[jax.Device]:
+    """Return the local devices to use: as many as divide ``starts``, and ``devices`` at most (default all).
 
     Raises:
         ParameterError: devices is not an integer >= 1.
 
-    >>> start_mesh(5, 1) is None
-    True
+    >>> len(local_devices(5, 1))
+    1
     """
     local = jax.local_devices()
     most = len(local) if devices is None else min(integer("devices", devices, minimum=1), len(local))
-    count = max(n for n in range(1, most + 1) if starts % n == 0)
-    return None if count == 1 else Mesh(np.array(local[:count]), (START_AXIS,))
+    return local[: max(n for n in range(1, most + 1) if starts % n == 0)]
 
 
-def _shard_map() -> Callable[..., Any]:
-    home = jax if hasattr(jax, "shard_map") else import_module("jax.experimental.shard_map")
-    function: Callable[..., Any] = home.shard_map
-    return function
+class Blocks:
+    """The arrays of all starts (first axis = starts), cut into blocks that lie on their devices.
 
-
-def over_starts(function: Callable[..., Any], mesh: Mesh | None) -> Callable[..., Any]:
-    """Return ``function(arrays, *numbers)`` with every array's first axis shared out over the mesh.
-
-    Nothing is exchanged between the devices. The numbers go to all of them.
+    Attributes:
+        blocks: the arrays of each block.
+        each: starts in a block.
     """
-    if mesh is None:
-        return function
-    mapped = _shard_map()
-    names = signature(mapped).parameters
-    # the name of the check changed; it is off because a loop's counter is the same everywhere anyway
-    check = {name: False for name in ("check_vma", "check_rep") if name in names}
-    shared, everywhere = PartitionSpec(START_AXIS), PartitionSpec()
 
-    def spread(arrays: Any, *numbers: Any) -> Any:
-        specs = (shared, *(everywhere for _ in numbers))
-        return mapped(function, mesh=mesh, in_specs=specs, out_specs=shared, **check)(arrays, *numbers)
+    def __init__(self, arrays: dict[str, Any], devices: list[jax.Device]) -> None:
+        starts = len(next(iter(arrays.values())))
+        batched = devices[0].platform != "cpu"
+        self.each = starts // len(devices) if batched else 1
+        self.blocks: list[Arrays] = []
+        for number in range(starts // self.each):
+            # neighbours go to the same device
+            device = devices[number * len(devices) * self.each // starts]
+            part = slice(number * self.each, (number + 1) * self.each)
+            block = {name: np.asarray(array[part], dtype=np.float64) for name, array in arrays.items()}
+            self.blocks.append(jax.device_put(block, device))
 
-    return spread
+    def start(self, number: int, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return one array of one start."""
+        block, index = divmod(number, self.each)
+        return np.array(self.blocks[block][name][index])
 
-
-def place_starts(arrays: dict[str, Any], mesh: Mesh | None) -> dict[str, jax.Array]:
-    """Put arrays, first axis = starts, onto the devices of the mesh; those already there stay."""
-    if mesh is None:
-        return {name: jax.numpy.asarray(value, dtype=np.float64) for name, value in arrays.items()}
-    sharding = NamedSharding(mesh, PartitionSpec(START_AXIS))
-    return {name: jax.device_put(value, sharding) for name, value in arrays.items()}
+    def gathered(self) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+        """Return the arrays of all starts."""
+        names = self.blocks[0]
+        return {name: np.concatenate([np.asarray(block[name]) for block in self.blocks]) for name in names}

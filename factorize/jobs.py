@@ -299,7 +299,7 @@ def _phase(number: int, table: dict[str, Any], job: dict[str, Any]) -> Phase:
         spread=get("spread", usual.spread, _spread),
         schedule=schedule,
         iterations=get("iterations", 300, count(10**6)),
-        exponent=get("exponent", 3e3, lambda name, value: finite(name, value, minimum=1)),
+        exponent=get("exponent", 1e4, lambda name, value: finite(name, value, minimum=1)),
         parts=get("parts", (), _parts),
         interior=interior,
         dilation=get("dilation", 0, lambda name, value: integer(name, value, minimum=0, maximum=64)),

@@ -1,8 +1,10 @@
 """The last digits: L-BFGS-B on the smoothed objective, after the annealing has settled (new).
 
-Adam with a falling rate ends near the bottom of its valley, not at it. A quasi-Newton method goes the rest of
-the way where the objective is smooth, that is for the mean; at the maximum's kink it gains little. What is
-kept is decided by the exact cost, without smoothing, so polishing never makes a stage worse.
+Adam with a falling rate ends near the bottom of its valley, not at it. A quasi-Newton method goes the rest
+of the way. The objective has kinks, where entries are zero and where rows share the maximum; there a line
+search gets nowhere. So the method walks down a short ladder, from more smoothing to that of the annealing's
+end, each rung from where the one before stopped. What is kept is decided by the exact cost, without
+smoothing, so that polishing never makes a stage worse.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from trilift.lift.stage import FloatArray, Stage
 
 __all__ = ["Polished", "block_iterations", "polish"]
 
+_LADDER = ((333.0, 0.01), (33.0, 0.1), (1.0, 1.0))  # factors of the smoothing and of the exponent
 _MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
+_OPTIONS = {"maxcor": _MEMORY, "ftol": 1e-15, "gtol": 1e-10}
 _STEEP = 1e3  # added to the value where the objective is not finite, so that the line search turns back
 
 _gradient = jax.jit(objective_and_gradient, static_argnames=("kind",))
@@ -40,7 +44,7 @@ class Polished:
         cost: its kappa for the objective.
         before: kappa of the one given.
         iterations: L-BFGS iterations done.
-        converged: whether the method found nothing more to gain.
+        converged: whether the last rung found nothing more to gain.
     """
 
     stage: Stage
@@ -62,7 +66,7 @@ def polish(
     kind: Kind | None = None,
     iterations: int = 300,
     smoothing: float = 3e-5,
-    exponent: float = 3e3,
+    exponent: float = 1e4,
 ) -> Polished:
     """Move V and v of a stage with a square B by L-BFGS-B, v held in [0, 1].
 
@@ -70,9 +74,9 @@ def polish(
         stage: where to begin, exact or float.
         objective: "max" or "mean" squared error.
         kind: "two-sided", "one-sided" or "direct"; default what the stage is.
-        iterations: at most so many.
-        smoothing: mu, in units of 1/size, where the annealing ends.
-        exponent: of the power mean that stands for the maximum; not used for the mean.
+        iterations: at most so many, on all rungs together.
+        smoothing: mu at the last rung, in units of 1/size, where the annealing ends.
+        exponent: there, of the power mean that stands for the maximum; not used for the mean.
 
     Raises:
         ParameterError: a bad argument, or a B that is not square and invertible.
@@ -99,22 +103,28 @@ def polish(
     place = np.concatenate([V.ravel(), np.clip(first.v, 0.0, 1.0)])
     low = np.concatenate([np.full(m * m, -np.inf), np.zeros(m)])
     high = np.concatenate([np.full(m * m, np.inf), np.full(m, 1.0 if kind == "two-sided" else 0.0)])
+    place = np.clip(place, low, high)
+    best, cost, done, converged = first, before, 0, False
     with double_precision():
         check_double()
-        annealed = Annealed(jnp.asarray(smoothing / m), jnp.asarray(exponent))
-        found = minimize(
-            partial(_value, annealed=annealed, kind=kind, size=m),
-            np.clip(place, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(low, high),
-            options={"maxiter": limit, "maxfun": 4 * limit, "maxcor": _MEMORY, "ftol": 1e-15, "gtol": 1e-10},
-        )
-    better = _stage_at(found.x, m, kind)
-    cost = np.inf if better is None else better.kappa(objective)
-    if better is None or not cost < before:
-        return Polished(first, before, before, int(found.nit), bool(found.success))
-    return Polished(better, cost, before, int(found.nit), bool(found.success))
+        for rung, (softer, lower) in enumerate(_LADDER):
+            left = (limit - done) // (len(_LADDER) - rung)
+            if left == 0:
+                continue
+            annealed = Annealed(jnp.asarray(smoothing * softer / m), jnp.asarray(max(1.0, exponent * lower)))
+            found = minimize(
+                partial(_value, annealed=annealed, kind=kind, size=m),
+                place,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=Bounds(low, high),
+                options=_OPTIONS | {"maxiter": left, "maxfun": 4 * left},
+            )
+            place, done, converged = found.x, done + int(found.nit), bool(found.success)
+            better = _stage_at(place, m, kind)
+            if better is not None and better.kappa(objective) < cost:
+                best, cost = better, better.kappa(objective)
+    return Polished(best, cost, before, done, converged)
 
 
 def kind_of(stage: Stage) -> Kind:

@@ -12,9 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import Mesh
 from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
-from trilift.factorize.devices import over_starts, place_starts, start_mesh
+from trilift.factorize.devices import Blocks, local_devices
 from trilift.factorize.estimate import step_seconds
 from trilift.factorize.interrupt import Interrupt
 from trilift.factorize.objective import Kind, exact_cost, objective_and_gradient
@@ -43,7 +42,7 @@ def _pack(state: Any, arrays: Arrays, step: jax.Array) -> Any:
     return adam._replace(count=count, **names), schedule._replace(count=count)
 
 
-@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule", "frozen", "mesh"))
+@partial(jax.jit, static_argnames=("kind", "largest", "steps", "schedule", "frozen"))
 def _chunk(
     arrays: Arrays,
     first: jax.Array,
@@ -54,25 +53,23 @@ def _chunk(
     steps: int,
     schedule: Schedule,
     frozen: bool,
-    mesh: Mesh | None,
 ) -> tuple[Arrays, jax.Array, jax.Array]:
     """Do the steps first, ..., end - 1; return the arrays, every start's exact cost, and which are finite.
 
-    ``frozen`` keeps v where it is; ``mesh`` holds the devices that share the starts.
+    ``frozen`` keeps v where it is.
     """
     optimiser = optax.adam(optax.cosine_decay_schedule(schedule.rate, steps))
-    gradient = jax.vmap(partial(objective_and_gradient, kind=kind), in_axes=(0, 0, None))
 
     def body(step: jax.Array, carry: Any) -> Any:
         point, moments = carry
-        annealed = schedule.annealed(step, steps=steps, size=point["v"].shape[1])
-        _, (by_V, by_v) = gradient(point["V"], point["v"], annealed)
+        annealed = schedule.annealed(step, steps=steps, size=len(point["v"]))
+        _, (by_V, by_v) = objective_and_gradient(point["V"], point["v"], annealed, kind=kind)
         updates, moments = optimiser.update({"V": by_V, "v": by_v}, moments, point)
         moved = optax.apply_updates(point, updates)
         v = point["v"] if frozen else jnp.clip(moved["v"], 0.0, 1.0)
         return {"V": moved["V"], "v": v}, moments
 
-    def work(arrays: Arrays, first: jax.Array, end: jax.Array) -> tuple[Arrays, jax.Array, jax.Array]:
+    def one(arrays: Arrays, first: jax.Array, end: jax.Array) -> tuple[Arrays, jax.Array, jax.Array]:
         point = {name: arrays[name] for name in "Vv"}
         moments = _pack(optimiser.init(point), arrays, first)
         point, moments = jax.lax.fori_loop(first, end, body, (point, moments))
@@ -80,34 +77,35 @@ def _chunk(
         done = dict(point)
         for name in "Vv":
             done |= {f"mu_{name}": adam.mu[name], f"nu_{name}": adam.nu[name]}
-        costs = jax.vmap(partial(exact_cost, kind=kind, largest=largest))(point["V"], point["v"])
-        finite = jnp.isfinite(point["V"]).all(axis=(1, 2)) & jnp.isfinite(point["v"]).all(axis=1)
-        return done, costs, finite
+        cost = exact_cost(point["V"], point["v"], kind=kind, largest=largest)
+        return done, cost, jnp.isfinite(point["V"]).all() & jnp.isfinite(point["v"]).all()
 
-    done, costs, finite = over_starts(work, mesh)(arrays, first, end)
-    return done, costs, finite
+    return jax.vmap(one, in_axes=(0, None, None))(arrays, first, end)
 
 
-def _advance(state: State, settings: Settings, *, end: int, mesh: Mesh | None) -> None:
+def _advance(state: State, blocks: Blocks, settings: Settings, *, end: int) -> None:
     """Move every start up to step ``end`` and remember the best one seen.
 
-    The arrays stay on their devices; numpy gets what it asks for.
+    All devices are set to work before any is waited for. The arrays stay where they are: ``state.arrays``
+    is brought up to date by whoever needs it.
     """
-    done, costs, finite = _chunk(
-        place_starts(state.arrays, mesh),
-        jnp.asarray(state.step),
-        jnp.asarray(end),
-        kind=settings.kind,
-        largest=settings.largest,
-        steps=settings.steps,
-        schedule=settings.schedule,
-        frozen=settings.weight_bits is not None,
-        mesh=mesh,
-    )
-    state.arrays = dict(done)
+    results = [
+        _chunk(
+            block,
+            np.asarray(state.step),
+            np.asarray(end),
+            kind=settings.kind,
+            largest=settings.largest,
+            steps=settings.steps,
+            schedule=settings.schedule,
+            frozen=settings.weight_bits is not None,
+        )
+        for block in blocks.blocks
+    ]
+    blocks.blocks = [done for done, _, _ in results]
     state.step = end
-    state.alive = int(np.sum(np.asarray(finite)))
-    _keep_best(state, np.asarray(costs))
+    state.alive = int(sum(np.asarray(finite).sum() for _, _, finite in results))
+    _keep_best(state, blocks, np.concatenate([np.asarray(costs) for _, costs, _ in results]))
     state.history.append((end, _kappa(state.best_cost, settings.size)))
 
 
@@ -115,14 +113,13 @@ def _kappa(cost: float, size: int) -> float:
     return float(2.0 * cost / np.log2(size) ** 3)
 
 
-def _keep_best(state: State, costs: np.ndarray[Any, Any]) -> None:
+def _keep_best(state: State, blocks: Blocks, costs: np.ndarray[Any, Any]) -> None:
     """Remember the best start if it beats the best so far; NaN never wins."""
     costs = np.where(np.isfinite(costs) & (costs > 0), costs, np.inf)
     winner = int(np.argmin(costs))
     if costs[winner] < state.best_cost:
         state.best_cost = float(costs[winner])
-        state.best_V = np.array(state.arrays["V"][winner])
-        state.best_v = np.array(state.arrays["v"][winner])
+        state.best_V, state.best_v = blocks.start(winner, "V"), blocks.start(winner, "v")
 
 
 def _chunk_length(settings: Settings) -> int:
@@ -154,7 +151,7 @@ def _run(
         reporter(progress, title=title, start=state.step, steps=settings.steps) as report,
     ):
         check_double()
-        mesh = start_mesh(settings.starts, devices)
+        blocks = Blocks(state.arrays, local_devices(settings.starts, devices))
         while state.step < settings.steps:
             if state.alive == 0:
                 break
@@ -164,13 +161,15 @@ def _run(
             if time.monotonic() - began >= seconds:
                 status = SearchStatus.OUT_OF_TIME
                 break
-            _advance(state, settings, end=min(state.step + length, settings.steps), mesh=mesh)
+            _advance(state, blocks, settings, end=min(state.step + length, settings.steps))
             now = time.monotonic()
             state.seconds = before + now - began
             if path is not None and now - saved >= checkpoint_seconds:
+                state.arrays = blocks.gathered()
                 save_checkpoint(path, settings, state)
                 saved = time.monotonic()
             report(state.step, settings.steps, state.history[-1][1])
+        state.arrays = blocks.gathered()
         if path is not None:
             save_checkpoint(path, settings, state)
     if state.alive == 0:

@@ -57,8 +57,8 @@ def _searched_rows(stage: Stage) -> Stage:
 def _floats(path: Path) -> Stage | None:
     """Read a file of float factors; None if it holds something else, such as a certified artifact."""
     arrays = read_arrays(path)
-    if not {"A", "B", "w", "g"} <= arrays.keys():
-        return None
+    if any(name not in arrays or arrays[name].dtype.kind != "f" for name in "ABwg"):
+        return None  # a certified artifact keeps integers under the same names
     try:
         return Stage(*(arrays[name] for name in "ABwg"))
     except ParameterError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from trilift.factorize.settings import Settings
@@ -20,8 +19,8 @@ class State:
 
     Attributes:
         step: steps done.
-        arrays: parameters and optimiser moments by name, first axis = starts; numpy's, or JAX's while the
-            search runs. "V" (s, m, m) and "v" (s, m)
+        arrays: parameters and optimiser moments by name, first axis = starts; while the search
+            runs, as they were when they were last stored. "V" (s, m, m) and "v" (s, m)
             are the parameters; "mu_V", "nu_V", "mu_v", "nu_v" are Adam's moments.
         best_V, best_v: the best point seen, (m, m) and (m,).
         best_cost: its exact cost (q at sensitivity 1), infinite while nothing finite was seen.
@@ -31,7 +30,7 @@ class State:
     """
 
     step: int
-    arrays: dict[str, Any]
+    arrays: dict[str, FloatArray]
     best_V: FloatArray
     best_v: FloatArray
     best_cost: float = float("inf")

@@ -61,3 +61,45 @@ def test_a_product_of_another_type_is_refused(monkeypatch):
     monkeypatch.setattr(precision.jnp, "matmul", lambda x, y: matmul(x, y).astype(jnp.float32))
     with double_precision(), pytest.raises(PrecisionError, match="float32"):
         check_double()
+
+
+@pytest.mark.parametrize("low", ["bfloat16", "tensorfloat32", "BF16_BF16_F32", "default"])
+def test_a_low_default_precision_of_products_is_refused(low):
+    """Nothing is patched: JAX itself is told to multiply in low precision."""
+    with double_precision(), jax.default_matmul_precision(low), pytest.raises(PrecisionError, match=low):
+        check_double()
+
+
+def test_single_precision_types_are_refused():
+    """Nothing is patched: outside the context JAX's 64-bit types are off."""
+    if jax.config.jax_enable_x64:
+        pytest.skip("this process has 64-bit types on everywhere")
+    with pytest.warns(UserWarning, match="float64"), pytest.raises(PrecisionError, match="float32"):
+        check_double()
+
+
+def test_the_callers_low_precision_does_not_reach_a_search():
+    arguments = {"objective": "mean", "steps": 20, "starts": 2, "seed": 1, "progress": False}
+    alone = search_stage(4, **arguments)
+    with jax.default_matmul_precision("bfloat16"):
+        inside = search_stage(4, **arguments)
+        assert jax.config.jax_default_matmul_precision == "bfloat16"
+    assert inside.cost == alone.cost
+
+
+@pytest.mark.parametrize("name", ["NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION"])
+def test_environments_that_lower_precision_are_refused(monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(PrecisionError, match=name):
+        search_stage(4, objective="mean", steps=2, starts=1, progress=False)
+    monkeypatch.setenv(name, "0")
+    with double_precision():
+        check_double()
+
+
+def test_an_inverse_in_single_precision_is_refused(monkeypatch):
+    inverse = jnp.linalg.inv
+    single = lambda x: inverse(x.astype(jnp.float32)).astype(jnp.float64)  # noqa: E731
+    monkeypatch.setattr(precision.jnp.linalg, "inv", single)
+    with double_precision(), pytest.raises(PrecisionError, match="inverse is off"):
+        check_double()
