@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -191,6 +191,7 @@ def chain_cost(
     if scales is None:
         # the same floor as in the scales: an upper bound on the cost at these scales, level by level
         bounds[objective] = _additive(chain, _floored(plain[objective]), norm)
+    interior = _interior(chain)
     return ChainCost(
         horizon=n,
         objective=objective,
@@ -200,23 +201,23 @@ def chain_cost(
         mean_row_sq=float(np.sum(used**2 * means)),
         bound_max_row_sq=bounds["max"],
         bound_mean_row_sq=bounds["mean"],
-        interior_max_row_sq=float(used**2 @ _interior(chain, np.max)),
-        interior_mean_row_sq=float(used**2 @ _interior(chain, np.mean)),
+        interior_max_row_sq=float(used**2 @ interior[0]),
+        interior_mean_row_sq=float(used**2 @ interior[1]),
         norm=norm,
     )
 
 
-def _interior(chain: Chain, pick: Callable[[Any], Any]) -> FloatArray:
-    """Return each level's largest or mean squared row norm, seen through the weights of the level below."""
-    norms = [pick(chain.levels[0].row_norms_sq())]
-    norms += [
-        pick(interior_row_norms_sq(b, below=a)) for a, b in zip(chain.stages, chain.stages[1:], strict=False)
-    ]
+def _interior(chain: Chain) -> tuple[FloatArray, FloatArray]:
+    """Return each level's largest and mean squared row norm, seen through the weights of the level below."""
+    norms = [np.asarray(chain.levels[0].row_norms_sq())]
+    norms += [interior_row_norms_sq(stage, below=below) for below, stage in pairwise(chain.stages)]
     if chain.stages:
-        w, C = chain.stages[-1].w[:, None, None], chain.top.A[None, :, :]
-        before = np.concatenate([np.zeros_like(C[:, :1]), C[:, :-1]], axis=1)
-        norms.append(pick((((1.0 - w) * before + w * C) ** 2).sum(axis=2)))
-    return np.array(norms, dtype=np.float64)
+        w, C = chain.stages[-1].w[:, None], chain.top.A
+        own = (C * C).sum(axis=1)
+        before, cross = np.zeros_like(own), np.zeros_like(own)  # nothing lies before the top's first row
+        before[1:], cross[1:] = own[:-1], (C[1:] * C[:-1]).sum(axis=1)
+        norms.append((1.0 - w) ** 2 * before + 2.0 * w * (1.0 - w) * cross + w**2 * own)
+    return np.array([rows.max() for rows in norms]), np.array([rows.mean() for rows in norms])
 
 
 def _additive(chain: Chain, q: FloatArray, norm: str) -> float:

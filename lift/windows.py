@@ -9,6 +9,7 @@ the digit only.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,15 @@ START_ROW = np.array([0.0, 0.0, 1.0])
 """Weights of a step at the finest level: itself alone (positions t-2, t-1, t)."""
 
 
+_KEPT = 16  # stages are immutable and compared by identity; planning meets the same ones again and again
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+@lru_cache(maxsize=_KEPT)
 def row_steps(stage: Stage) -> FloatArray:
     """Return P of shape (m, 3, 3): weights on (J-2..J) = P[i] @ weights on (j-2..j), j = J m + i."""
     m, w = stage.size, stage.w
@@ -32,9 +42,10 @@ def row_steps(stage: Stage) -> FloatArray:
             block = 2 if digit >= 0 else 1  # window index of the position's own block
             P[i, block, a] += w[digit]
             P[i, block - 1, a] += 1.0 - w[digit]
-    return P
+    return _frozen(P)
 
 
+@lru_cache(maxsize=_KEPT)
 def column_steps(stage: Stage) -> FloatArray:
     """Return P of shape (m, 3, 3): weights on (J..J+2) = P[i] @ weights on (j..j+2)."""
     m, v = stage.size, stage.v
@@ -44,9 +55,10 @@ def column_steps(stage: Stage) -> FloatArray:
             block, digit = divmod(i + a, m)
             P[i, block, a] += 1.0 - v[digit]
             P[i, block + 1, a] += v[digit]
-    return P
+    return _frozen(P)
 
 
+@lru_cache(maxsize=_KEPT)
 def row_grams(stage: Stage) -> FloatArray:
     """Return K of shape (3, m, 3, 3): inner products of the local rows at positions j-2, j-1, j.
 
@@ -69,7 +81,7 @@ def row_grams(stage: Stage) -> FloatArray:
             seen[digits < 0] = 0.0  # positions before the stream
         flat = seen.reshape(m, 3, 3 * r)
         out[block] = flat @ flat.transpose(0, 2, 1)
-    return out
+    return _frozen(out)
 
 
 def top_grams(top: Stage, count: int) -> FloatArray:
