@@ -23,8 +23,8 @@ from trilift.artifacts.certificate import OBJECTIVES
 from trilift.artifacts.listing import INDEX, index_record
 from trilift.lift.checks import choice, flag
 from trilift.lift.errors import CertificateError, ParameterError, TriliftError
-from trilift.lift.interior import interior_row_norms_sq, interior_sensitivity
 from trilift.lift.files import atomic_write
+from trilift.lift.interior import interior_row_norms_sq, interior_sensitivity
 from trilift.lift.stage import Stage
 from trilift.verify.certification import certify
 from trilift.verify.completion import DEFAULT, Bits, complete, loss
