@@ -139,7 +139,7 @@ def open_container(path: str | os.PathLike[str]) -> Iterator[Reader]:
             with zipfile.ZipFile(file) as archive:
                 yield Reader(archive)
     except ArtifactFormatError as error:
-        raise ArtifactFormatError(f"{os.fspath(path)}: {error}") from None
+        raise type(error)(f"{os.fspath(path)}: {error}") from None  # a file of the other norm stays one
     except FileNotFoundError:
         raise ArtifactFormatError(f"{os.fspath(path)}: no such file") from None
     except BROKEN as error:

@@ -22,7 +22,7 @@ import numpy as np
 from trilift.artifacts import L2Artifact, Provenance, load_l2, save_l2
 from trilift.factorize import search_l2_direct, search_l2_stage
 from trilift.lift import Stage
-from trilift.verify import from_l2_search
+from trilift.verify import DEFAULT, from_l2_search
 from trilift.verify.l2_build import write_l2_index
 
 __all__ = ["build", "main"]
@@ -37,9 +37,8 @@ def build(kind: str, size: int, *, raw: Path, target: Path) -> list[tuple[str, f
     stage: Stage | None = None
     for objective in ("mean", "max"):
         stage, record = _found(kind, size, objective, stage, raw)
-        artifact = from_l2_search(
-            stage, objective=objective, provenance=_provenance(record, objective=objective, size=size)
-        )
+        provenance = _provenance(record, objective=objective, size=size)
+        artifact = from_l2_search(_adapted(stage, objective), objective=objective, provenance=provenance)
         path = target / f"{artifact.name}.npz"
         written = not path.exists() or _gamma(artifact) < _gamma(load_l2(path))
         if written:
@@ -68,6 +67,16 @@ def _found(
     stage = result.stage
     np.savez(path, A=stage.A, B=stage.B, w=stage.w, g=stage.g, record=np.array(json.dumps(record)))
     return stage, record
+
+
+def _adapted(stage: Stage, objective: str) -> Stage:
+    """Return the stage with v rounded to what is stored, and B moved to suit it."""
+    if stage.is_plain:
+        return stage
+    steps = 300 if stage.size < _LARGE else 30
+    return search_l2_stage(
+        stage.size, objective=objective, initial=stage, weight_bits=DEFAULT.v, steps=steps
+    ).stage
 
 
 def _provenance(record: dict[str, Any], *, objective: str, size: int) -> Provenance:

@@ -39,6 +39,7 @@ class L2Settings:
         steps: iterations at most, in every round of every start.
         starts: number of starts, one after the other.
         spread: size of the Gaussian added to the identity or the initial B.
+        weight_bits: None, or the binary places that v is rounded to, and kept at.
     """
 
     size: int
@@ -48,6 +49,7 @@ class L2Settings:
     steps: int
     starts: int
     spread: float
+    weight_bits: int | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON values, for provenance."""
@@ -93,7 +95,7 @@ class _Run:
 
     @property
     def _moves_v(self) -> bool:
-        return self.settings.kind == "stage"
+        return self.settings.kind == "stage" and self.settings.weight_bits is None
 
     def unpack(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return U and v of a point."""
@@ -154,6 +156,7 @@ def search_l2_stage(
     starts: int = 1,
     initial: Stage | None = None,
     spread: float | None = None,
+    weight_bits: int | None = None,
     time_budget: float | None = None,
     progress: bool | Report | None = None,
 ) -> L2Result:
@@ -169,6 +172,8 @@ def search_l2_stage(
         starts: one after the other; the best is returned.
         initial: a stage that the starts surround (any B with m columns), instead of the identity.
         spread: of the Gaussian of the starts, in units of 1/sqrt(m); default 0.3, or 0 around a stage.
+        weight_bits: round v of the initial stage to so many binary places and move only B. A certificate
+            stores a coarse v; adapting B to the rounded v wins back what rounding costs.
         time_budget: seconds after which the best seen is returned.
         progress: see :func:`trilift.factorize.progress.reporter`.
 
@@ -179,6 +184,10 @@ def search_l2_stage(
     0.651
     """
     settings = _settings("stage", size, objective, seed, steps)
+    if weight_bits is not None:
+        if initial is None:
+            raise ParameterError("weight_bits needs an initial stage, whose v is rounded")
+        settings = replace(settings, weight_bits=integer("weight_bits", weight_bits, minimum=1, maximum=40))
     return _search(
         settings, starts=starts, initial=initial, spread=spread, limit=time_budget, progress=progress
     )
@@ -218,6 +227,7 @@ def _settings(kind: str, size: Any, objective: Any, seed: Any, steps: Any) -> L2
         steps=integer("steps", steps, minimum=1, maximum=10**6),
         starts=1,
         spread=0.0,
+        weight_bits=None,
     )
 
 
@@ -286,6 +296,8 @@ def _base(settings: L2Settings, initial: Any) -> tuple[FloatArray, FloatArray]:
         )
     (R,) = qr(initial.B, mode="r")  # R^T R = B^T B
     v = np.clip(initial.v, 0.0, 1.0) if settings.kind == "stage" else np.zeros(settings.size)
+    if settings.weight_bits is not None:
+        v = np.ldexp(np.floor(np.ldexp(v, settings.weight_bits) + 0.5), -settings.weight_bits)
     return np.asarray(R[: settings.size], dtype=np.float64), np.asarray(v, dtype=np.float64)
 
 

@@ -51,8 +51,9 @@ def from_l2_search(
     found = (result if isinstance(result, Stage) else result.stage).to_float()
     plain = found.is_plain
     g = None if found.one_sided else found.g
-    for more in (0, 4, 8, 12):
-        finer = replace(bits, w=bits.w + 2 * more, v=bits.v + more // 2, B=bits.B + more)
+    # an ill-conditioned B needs a finer w and B; a finer v comes last, because it refines all lattices above
+    for w, B, v in ((0, 0, 0), (8, 0, 0), (8, 4, 0), (8, 8, 0), (8, 8, 2), (16, 12, 6)):
+        finer = replace(bits, w=bits.w + w, B=bits.B + B, v=bits.v + v)
         stage = complete(found.B, g=g, bits=finer, plain=plain, objective=objective, norm="l2")
         lost = loss(stage, found, objective=objective, norm="l2")
         if lost < MAX_L2_LOSS:

@@ -110,6 +110,18 @@ def test_an_initial_stage_is_where_it_starts() -> None:
     assert search_l2_stage(7, objective="max", initial=tall).gamma < found.stage.gamma("max")
 
 
+def test_rounded_weights_cost_almost_nothing() -> None:
+    """B adapts to a v of few places, also where B is nearly singular."""
+    for size, objective in ((12, "mean"), (9, "max")):
+        found = search_l2_stage(size, objective=objective)
+        coarse = search_l2_stage(size, objective=objective, initial=found.stage, weight_bits=8)
+        scaled = coarse.stage.v * 2**8
+        np.testing.assert_allclose(scaled, np.round(scaled), atol=1e-6)
+        assert coarse.gamma < found.gamma * 1.0005
+    with pytest.raises(ParameterError, match="weight_bits needs an initial stage"):
+        search_l2_stage(4, objective="max", weight_bits=8)
+
+
 def test_time_runs_out() -> None:
     found = search_l2_stage(33, objective="max", time_budget=0.05)
     assert not found.complete
