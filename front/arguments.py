@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from trilift.artifacts import catalogue
+from trilift.artifacts import catalogue, catalogue_l2
 from trilift.lift.checks import fail
 from trilift.lift.errors import ParameterError
 
@@ -83,12 +83,12 @@ def artifact_path(name: str) -> Path:
     """
     if name.endswith(".npz") or Path(name).exists():
         return Path(name)
-    entry = next((entry for entry in catalogue() if entry.name == name), None)
-    if entry is None:
+    paths = {entry.name: entry.path for entry in (*catalogue_l2(), *catalogue())}
+    if name not in paths:
         raise ParameterError(
             f"{name}: neither a file nor an artifact of the catalogue (see: trilift artifacts)"
         )
-    return entry.path
+    return paths[name]
 
 
 def new_file(option: str, path: Path) -> Path:

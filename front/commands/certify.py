@@ -28,6 +28,23 @@ CLAIMS = (
 )
 """What ``--json`` prints, in this order; "failure" follows where a claim is false."""
 
+L2_CLAIMS = (
+    "verified",
+    "norm",
+    "kind",
+    "size",
+    "objective",
+    "sensitivity_sq",
+    "max_row_norm_sq",
+    "mean_row_norm_sq",
+    "gamma_max",
+    "gamma_mean",
+    "interior_gamma_max",
+    "interior_gamma_mean",
+    "sha256",
+)
+"""The same for an artifact about Gaussian noise (norm l2)."""
+
 
 def command(
     file: Annotated[str, typer.Argument(help="An artifact file, a name of the catalogue, or R.npy.")],
@@ -60,7 +77,8 @@ def _artifact(file: str) -> dict[str, Any]:
     from trilift.verify import verification_report
 
     report = verification_report(artifact_path(file))
-    names = (*CLAIMS, "failure") if "failure" in report else CLAIMS
+    claims = L2_CLAIMS if "norm" in report else CLAIMS
+    names = (*claims, "failure") if "failure" in report else claims
     return {name: report[name] for name in names}
 
 
