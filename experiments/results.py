@@ -1,6 +1,6 @@
 """The page docs/results.md: every mechanism and every shipped constant, from exact costs and certificates.
 
-    python -m trilift.experiments.results --out docs     # write results.md and its pictures there
+    trilift reproduce results --out docs     # write results.md and its pictures there
 
 ``table1`` and ``table2`` are what ``trilift reproduce`` prints. A test compares the page with what this
 makes.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,24 @@ from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.lift import Plan, Stage, plan
 from trilift.lift.checks import integer
 from trilift.lift.mechanisms import NAMES, leading_constants, price
+from trilift.lift.plan import MAX_HORIZON
 from trilift.lift.tree_costs import smooth_binary_tree_cost
 from trilift.verify.bollobas import binary_cost_sq_bound
 from trilift.verify.lower_bounds import factorisation_lower_bound, kappa_lower_bound
 
-__all__ = ["best_chain", "page", "published_bound", "shipped_constants", "table1", "table2"]
+__all__ = [
+    "Report",
+    "best_chain",
+    "page",
+    "published_bound",
+    "shipped_constants",
+    "table1",
+    "table2",
+    "write_results",
+]
+
+Report = Callable[[int, int], None]
+"""Called as report(steps done, steps in all)."""
 
 OURS = "trilift"
 HORIZONS = tuple(2**p for p in (10, 16, 20, 30))
@@ -81,21 +95,31 @@ def shipped_constants(kind: str, *, interior: bool = False) -> dict[int, tuple[f
     }
 
 
-def table1(horizon: int = 2**20) -> list[dict[str, Any]]:
+def _silent(done: int, steps: int) -> None:
+    """Report nothing."""
+
+
+def table1(horizon: int = 2**20, *, report: Report = _silent) -> list[dict[str, Any]]:
     """Return the paper's Table 1 with exact constants at a finite horizon beside the limits.
 
     Each row has "mechanism", "n", "kappa_max", "kappa_mean" (exact, each with the mechanism's parameters
     chosen for it) and "limit_max", "limit_mean" (for n to infinity). What is not known, or has no limit, is
     None. The limits of "trilift" are the least certified constants of a shipped stage repeated for ever.
 
+    Args:
+        horizon: number of steps n.
+        report: told after each mechanism.
+
     Raises:
         ParameterError: a horizon that is not an integer >= 2, or is too large.
     """
-    n = integer("horizon", horizon, minimum=2)
-    rows = []
+    n = integer("horizon", horizon, minimum=2, maximum=MAX_HORIZON)
+    rows: list[dict[str, Any]] = []
     for name in NAMES:
+        report(len(rows), len(NAMES) + 1)
         kappas = [price(name, n, objective=objective).kappa(objective) for objective in ("max", "mean")]
         rows.append(_row(name, n, kappas, leading_constants(name) or (None, None)))
+    report(len(rows), len(NAMES) + 1)
     limits = shipped_constants("stage", interior=True).values()
     least = (min(worst for worst, _ in limits), min(mean for _, mean in limits))
     ours = [best_chain(n, objective).cost.kappa(objective) for objective in ("max", "mean")]
@@ -260,7 +284,7 @@ def page() -> str:
     """Return docs/results.md."""
     return f"""# Results
 
-This page is made by `python -m trilift.experiments.results --out docs` from exact costs and from the
+This page is made by `trilift reproduce results --out docs` from exact costs and from the
 certificates of the shipped artifacts; a test compares it with what that command makes.
 
 κ is the squared error of a released count times ε² / log2(n)³: of the worst step (max) or averaged over
@@ -318,16 +342,39 @@ within a constant of it:
 """
 
 
-def main() -> int:
-    """Write results.md and its pictures into a directory."""
-    from trilift.experiments.results_pictures import draw_constants, draw_errors
+def write_results(directory: Path, *, report: Report = _silent) -> list[Path]:
+    """Write results.md and its pictures into a directory, over those that are there; return the files.
 
+    Args:
+        directory: an existing one.
+        report: told after each chain that was planned, which is what takes the time.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OSError: a file cannot be written.
+    """
+    from trilift.experiments.figures import new_figure
+    from trilift.experiments.results_pictures import OUR_POWERS, draw_constants, draw_errors
+
+    new_figure(1.0, 1.0)  # the extra is looked for before anything takes time
+    horizons = sorted({*HORIZONS, *(2**p for p in OUR_POWERS)})
+    chains = [(n, objective) for n in horizons for objective in ("max", "mean")]
+    for done, (n, objective) in enumerate(chains):
+        report(done, len(chains) + 1)
+        best_chain(n, objective)
+    report(len(chains), len(chains) + 1)
+    files = [directory / name for name in ("results.md", "results-constants.png", "results-errors.png")]
+    files[0].write_text(page(), encoding="utf-8")
+    draw_constants(files[1])
+    draw_errors(files[2])
+    return files
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write results.md and its pictures into a directory."""
     parser = argparse.ArgumentParser(description="Write results.md and its pictures.")
     parser.add_argument("--out", type=Path, required=True, help="directory")
-    directory = parser.parse_args().out
-    (directory / "results.md").write_text(page(), encoding="utf-8")
-    draw_constants(directory / "results-constants.png")
-    draw_errors(directory / "results-errors.png")
+    write_results(parser.parse_args(arguments).out)
     return 0
 
 

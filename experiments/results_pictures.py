@@ -12,7 +12,11 @@ from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.experiments.results import OURS, TITLES, best_chain, published_bound, shipped_constants
 from trilift.lift.mechanisms import NAMES, price
 
-__all__ = ["draw_constants", "draw_errors"]
+__all__ = ["OUR_POWERS", "draw_constants", "draw_errors"]
+
+POWERS = range(4, 31)
+OUR_POWERS = POWERS[::2]
+"""Our chain takes a second or two a point."""
 
 _OBJECTIVES = ("max", "mean")
 _OUR_COLOUR = "#30638e"
@@ -65,13 +69,13 @@ def _line(axis: Any, values: dict[int, tuple[float, float]], which: int, label: 
     axis.plot(sizes, [values[size][which] for size in sizes], label=label, markersize=5, **style)
 
 
-def draw_errors(path: Path, *, powers: Sequence[int] = range(4, 31), ours: int = 2) -> None:
+def draw_errors(path: Path, *, powers: Sequence[int] = POWERS, ours: Sequence[int] = OUR_POWERS) -> None:
     """Draw exact standard deviations at epsilon = 1 of every mechanism against the length n = 2^p.
 
     Args:
         path: the PNG file.
         powers: the p.
-        ours: our chain, which takes a second or two a point, is drawn at every ``ours``-th power.
+        ours: those at which our chain is drawn.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -84,9 +88,8 @@ def draw_errors(path: Path, *, powers: Sequence[int] = range(4, 31), ours: int =
             style = "--" if name == "paper" else "-"
             label = "Arkhipov and Kalinin, best k (bound)" if name == "paper" else TITLES[name]
             axis.plot(powers, deviations, style, color=_COLOURS[name], linewidth=1.2, label=label)
-        own = list(powers)[::ours]
-        deviations = [_deviation(OURS, 2**p, objective) for p in own]
-        axis.plot(own, deviations, "o-", color=_OUR_COLOUR, linewidth=2.4, markersize=4, label=TITLES[OURS])
+        deviations = [_deviation(OURS, 2**p, objective) for p in ours]
+        axis.plot(ours, deviations, "o-", color=_OUR_COLOUR, linewidth=2.4, markersize=4, label=TITLES[OURS])
         axis.set_yscale("log")
         ticks = [2, 5, 10, 20, 50, 100, 200]
         axis.set_yticks(ticks, [str(tick) for tick in ticks])

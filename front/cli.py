@@ -22,6 +22,7 @@ from trilift.commands import (
     inspect,
     optimize,
     plan,
+    reproduce,
     runs,
 )
 from trilift.lift.errors import CertificateError, TriliftError
@@ -62,6 +63,7 @@ for _module in (count, plan, artifacts, inspect, certify, importing, exporting):
     app.command(_module.NAME)(_module.command)
 app.add_typer(optimize.app, name="optimize")
 app.command(runs.NAME)(runs.command)
+app.add_typer(reproduce.app, name=reproduce.NAME)
 app.command(demo.NAME)(demo.command)
 
 

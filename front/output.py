@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ __all__ = [
     "print_json",
     "print_pairs",
     "print_table",
+    "progress",
     "warnings_as_notes",
     "write",
 ]
@@ -126,6 +127,21 @@ def _render(table: Any) -> None:
         shown.print(table)
     lines = (line.rstrip() for line in captured.get().splitlines())
     write("\n".join(lines) + "\n")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield report(done, steps): a bar on standard error if that is a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield lambda done, steps: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, steps: bar.update(task, completed=done, total=steps)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def test_table1_keeps_its_contract() -> None:
     for row in by_name.values():  # smaller than all that is exact, and than all limits
         for key in keys[2:]:
             assert row[key] is None or ours[key] < row[key]
-    for bad in (1, 0, 2.0, True):
+    for bad in (1, 0, 2.0, True, 10**15 + 1):
         with pytest.raises(ParameterError):
             table1(bad)
 
@@ -85,18 +85,30 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name, draw in (
         ("a.png", results_pictures.draw_constants),
-        ("b.png", lambda path: results_pictures.draw_errors(path, powers=range(4, 7), ours=2)),
+        ("b.png", lambda path: results_pictures.draw_errors(path, powers=range(4, 7), ours=(4, 6))),
     ):
         draw(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_command_writes_page_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
+    drawn, planned, seen = [], [], []
+    monkeypatch.setattr(results, "best_chain", lambda n, objective: planned.append((n, objective)))
     monkeypatch.setattr(results, "page", lambda: "the page\n")
     monkeypatch.setattr(results_pictures, "draw_constants", drawn.append)
     monkeypatch.setattr(results_pictures, "draw_errors", drawn.append)
-    monkeypatch.setattr("sys.argv", ["results", "--out", str(tmp_path)])
-    assert results.main() == 0
+    assert results.main(["--out", str(tmp_path)]) == 0
     assert (tmp_path / "results.md").read_text(encoding="utf-8") == "the page\n"
-    assert drawn == [tmp_path / "results-constants.png", tmp_path / "results-errors.png"]
+    pictures = [tmp_path / "results-constants.png", tmp_path / "results-errors.png"]
+    assert drawn == pictures
+    assert {(n, o) for n in (2**10, 2**16, 2**20, 2**30) for o in ("max", "mean")} <= set(planned)
+    files = results.write_results(tmp_path, report=lambda done, steps: seen.append((done, steps)))
+    assert files == [tmp_path / "results.md", *pictures]
+    steps = len(planned) // 2 + 1
+    assert seen == [(done, steps) for done in range(steps)]
+
+
+def test_table1_reports_its_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    rows = table1(8, report=lambda done, steps: seen.append((done, steps)))
+    assert seen == [(done, len(rows)) for done in range(len(rows))]
