@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from trilift.lift.checks import integer
 
-__all__ = ["Blocks", "local_devices"]
+__all__ = ["Blocks", "is_accelerated", "local_devices"]
 
 Arrays = dict[str, jax.Array]
 
@@ -22,15 +22,25 @@ Arrays = dict[str, jax.Array]
 def local_devices(starts: int, devices: int | None = None) -> list[jax.Device]:
     """Return the local devices to use: as many as divide ``starts``, and ``devices`` at most (default all).
 
+    Inside ``jax.default_device(...)`` it is that device alone.
+
     Raises:
         ParameterError: devices is not an integer >= 1.
 
     >>> len(local_devices(5, 1))
     1
     """
+    chosen: Any = jax.config.jax_default_device
+    if isinstance(chosen, jax.Device):
+        return [chosen]
     local = jax.local_devices()
     most = len(local) if devices is None else min(integer("devices", devices, minimum=1), len(local))
     return local[: max(n for n in range(1, most + 1) if starts % n == 0)]
+
+
+def is_accelerated() -> bool:
+    """Whether searches run on something else than processors."""
+    return local_devices(1)[0].platform != "cpu"
 
 
 class Blocks:

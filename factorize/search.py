@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
-from trilift.factorize.devices import Blocks, local_devices
+from trilift.factorize.devices import Blocks, is_accelerated, local_devices
 from trilift.factorize.estimate import step_seconds
 from trilift.factorize.interrupt import Interrupt
 from trilift.factorize.objective import Kind, exact_cost, objective_and_gradient
@@ -126,7 +126,7 @@ def _chunk_length(settings: Settings) -> int:
     """Steps per chunk: about half a second's worth. A function of the settings and the kind of device
     alone, so that a resumed search has the same chunks, and with them the same candidates for the best, as
     an uninterrupted one."""
-    each = step_seconds(settings.size, settings.starts, accelerated=jax.default_backend() != "cpu")
+    each = step_seconds(settings.size, settings.starts, accelerated=is_accelerated())
     return int(np.clip(0.5 / each, 1, 200))
 
 
