@@ -56,9 +56,9 @@ def composite_start(fine: Stage, coarse: Stage, *coarser: Stage, objective: str 
             composite that lacks full column rank.
 
     >>> import numpy as np
-    >>> pair = Stage(np.array([[1.0], [0.0]]), np.array([[1.0, 0.0]]), np.array([0.0, 1.0]), np.zeros(1))
+    >>> pair = Stage(np.diag([1.0, 0.0]), np.eye(2), np.array([0.0, 1.0]), np.zeros(2))
     >>> composite_start(pair, pair).B.shape
-    (3, 4)
+    (6, 4)
     """
     choice("objective", objective, ("max", "mean"))
     levels = (fine, coarse, *coarser)

@@ -145,7 +145,7 @@ def estimate_joint_cost(size: int, *, inner: int, entries: int, steps: int) -> C
         ParameterError: an argument is not a positive integer.
 
     >>> estimate_joint_cost(1024, inner=1100, entries=30000, steps=100).memory_bytes // 2**20
-    91
+    93
     """
     size = integer("size", size, minimum=2)
     inner = integer("inner", inner, minimum=1)
