@@ -7,8 +7,10 @@
 
 *direct*: seconds until the published kappa of T_k is reached, for the max and for the mean, against the
 published recipe: Adam at 1e-3 with cosine decay for 5*10^4 steps, then 300 L-BFGS steps, from the identity
-plus 0.5 Gaussian / sqrt(k), the objective differentiated automatically. Where the recipe misses, its full
-time counts. Compilation is counted for both.
+plus 0.5 Gaussian / sqrt(k), the objective differentiated automatically. The recipe is given columns scaled to
+l1 norm 1, without which it ends far above its figures. Where it misses all the same, its full time counts.
+Compilation is counted for both. The ratio is that of seconds on the clock; seconds of the processor are given
+beside, which other work on the machine disturbs less.
 
 ``--scale`` shortens everything, for tests.
 """
@@ -27,7 +29,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from scipy.optimize import minimize
 from trilift.experiments.published import KAPPA_DIRECT
 from trilift.factorize import Schedule, search_direct, search_stage
 from trilift.factorize.composite import composite_start
@@ -35,7 +36,7 @@ from trilift.factorize.joint import search_joint_stage
 from trilift.factorize.precision import check_double, double_precision
 from trilift.factorize.rounds import kappa
 from trilift.lift.checks import finite
-from trilift.lift.stage import FloatArray, Stage
+from trilift.lift.stage import Stage
 
 __all__ = ["direct_record", "main", "stage_record"]
 
@@ -48,13 +49,18 @@ class Clock:
     """Seconds since the beginning, and when each target was first met."""
 
     def __init__(self, targets: tuple[float, ...]) -> None:
-        self.began = time.perf_counter()
+        self.began, self.began_working = time.perf_counter(), time.process_time()
         self.reached: dict[float, float | None] = dict.fromkeys(targets)
         self.best = float("inf")
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.began
+
+    @property
+    def worked(self) -> float:
+        """Seconds that the processor has worked for this process."""
+        return round(time.process_time() - self.began_working, 3)
 
     def see(self, found: float) -> None:
         """Take note of a kappa found now."""
@@ -90,6 +96,7 @@ def stage_record(*, scale: float = 1.0, seed: int = 0) -> dict[str, Any]:
         "seconds_below": {f"{target:.4f}": at for target, at in clock.reached.items()},
         "interior_kappa_mean": joint.cost,
         "seconds": round(clock.seconds, 3),
+        "processor_seconds": clock.worked,
     }
 
 
@@ -136,15 +143,16 @@ def _ours(objective: str, size: int, target: float, scale: float, seed: int) -> 
         "steps": result.steps,
         "seconds_to_target": clock.reached[target],
         "seconds": round(clock.seconds, 3),
+        "processor_seconds": clock.worked,
     }
 
 
-def _log_cost(R: jax.Array, *, largest: bool) -> jax.Array:
-    """log of |L|^2 |R|^2 with L = T R^-1, nothing smoothed."""
+def _log_cost(V: jax.Array, *, largest: bool) -> jax.Array:
+    """log of |L|^2 |R|^2, R with columns of l1 norm 1 and L = T R^-1; nothing is smoothed."""
+    R = V / jnp.sum(jnp.abs(V), axis=0)
     L = jnp.cumsum(jnp.linalg.inv(R), axis=0)
     rows = jnp.sum(L * L, axis=1)
-    norm = jnp.max(jnp.sum(jnp.abs(R), axis=0))
-    return jnp.log(jnp.max(rows) if largest else jnp.mean(rows)) + 2.0 * jnp.log(norm)
+    return jnp.log(jnp.max(rows) if largest else jnp.mean(rows))
 
 
 def _recipe(objective: str, size: int, target: float, scale: float, seed: int) -> dict[str, Any]:
@@ -159,14 +167,15 @@ def _recipe(objective: str, size: int, target: float, scale: float, seed: int) -
         R = _adam(value_and_gradient, jnp.asarray(start), steps, see)
         after_adam = clock.seconds
         iterations = _scaled(RECIPE_LBFGS, scale)
-        done = _lbfgs(value_and_gradient, np.asarray(R), iterations, see)
+        _lbfgs(value_and_gradient, R, iterations, see)
     return {
         "kappa": clock.best,
         "adam_steps": steps,
-        "lbfgs_steps": done,
+        "lbfgs_steps": iterations,
         "adam_seconds": round(after_adam, 3),
         "seconds_to_target": clock.reached[target],
         "seconds": round(clock.seconds, 3),
+        "processor_seconds": clock.worked,
     }
 
 
@@ -190,17 +199,22 @@ def _adam(value_and_gradient: Any, R: jax.Array, steps: int, see: Callable[[Any]
     return R
 
 
-def _lbfgs(value_and_gradient: Any, R: FloatArray, iterations: int, see: Callable[[Any], None]) -> int:
-    shape = R.shape
+def _lbfgs(value_and_gradient: Any, R: jax.Array, iterations: int, see: Callable[[Any], None]) -> None:
+    value = lambda place: value_and_gradient(place)[0]  # noqa: E731
+    optimiser = optax.lbfgs()
+    at_and_slope: Any = optax.value_and_grad_from_state(value)
 
-    def value(place: FloatArray) -> tuple[float, FloatArray]:
-        at, gradient = value_and_gradient(jnp.asarray(place.reshape(shape)))
+    def step(R: jax.Array, state: Any) -> tuple[jax.Array, Any, jax.Array]:
+        at, gradient = at_and_slope(R, state=state)
+        updates, state = optimiser.update(gradient, state, R, value=at, grad=gradient, value_fn=value)
+        return optax.apply_updates(R, updates), state, at
+
+    move: Any = jax.jit(step)
+    state = optimiser.init(R)
+    for _ in range(iterations):
+        R, state, at = move(R, state)
         see(at)
-        return float(at), np.asarray(gradient).ravel()
-
-    options = {"maxiter": iterations, "maxfun": 10 * iterations}
-    found = minimize(value, R.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return int(found.nit)
+    see(value(R))
 
 
 def main(arguments: list[str] | None = None) -> int:

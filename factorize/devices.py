@@ -30,17 +30,18 @@ def local_devices(starts: int, devices: int | None = None) -> list[jax.Device]:
     >>> len(local_devices(5, 1))
     1
     """
-    chosen: Any = jax.config.jax_default_device
+    config: Any = jax.config
+    chosen = config.jax_default_device
     if isinstance(chosen, jax.Device):
         return [chosen]
-    local = jax.local_devices()
+    local: list[jax.Device] = jax.local_devices()
     most = len(local) if devices is None else min(integer("devices", devices, minimum=1), len(local))
     return local[: max(n for n in range(1, most + 1) if starts % n == 0)]
 
 
 def is_accelerated() -> bool:
     """Whether searches run on something else than processors."""
-    return local_devices(1)[0].platform != "cpu"
+    return bool(local_devices(1)[0].platform != "cpu")
 
 
 class Blocks:

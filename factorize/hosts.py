@@ -76,8 +76,9 @@ def connect(coordinator: str, *, count: int, index: int) -> Hosts:
     index = integer("host", index, minimum=0, maximum=count - 1)
     if count == 1:
         return ALONE
+    config: Any = jax.config
     with suppress(AttributeError, ValueError):  # the default of newer versions, unknown to some
-        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        config.update("jax_cpu_collectives_implementation", "gloo")
     try:
         jax.distributed.initialize(coordinator_address=coordinator, num_processes=count, process_id=index)
     except (RuntimeError, ValueError) as error:

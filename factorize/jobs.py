@@ -343,7 +343,7 @@ def estimate_job(job: Job) -> CostEstimate:
     """Estimate memory and one-core time of a job.
 
     >>> estimate_job(parse_job({"size": 129, "objective": "max"})).memory_bytes
-    17040384
+    22898016
     """
     memory, seconds = 0, 0.0
     size = job.size

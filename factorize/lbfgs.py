@@ -29,6 +29,7 @@ __all__ = ["Polished", "block_iterations", "polish"]
 
 _LADDER = ((333.0, 0.01), (33.0, 0.1), (1.0, 1.0))  # factors of the smoothing and of the exponent
 _MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
+_minimize: Any = minimize  # its stubs know no options but the general ones
 _OPTIONS = {"maxcor": _MEMORY, "ftol": 1e-15, "gtol": 1e-10}
 _STEEP = 1e3  # added to the value where the objective is not finite, so that the line search turns back
 
@@ -112,7 +113,7 @@ def polish(
             if left == 0:
                 continue
             annealed = Annealed(jnp.asarray(smoothing * softer / m), jnp.asarray(max(1.0, exponent * lower)))
-            found = minimize(
+            found: Any = _minimize(
                 partial(_value, annealed=annealed, kind=kind, size=m),
                 place,
                 jac=True,

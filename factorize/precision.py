@@ -76,7 +76,8 @@ def check_double() -> None:
 
 
 def _check_settings() -> None:
-    asked: Any = jax.config.jax_default_matmul_precision
+    config: Any = jax.config
+    asked = config.jax_default_matmul_precision
     if asked not in _FULL:
         raise PrecisionError(f"products are set to the precision {asked!r}, a search needs 'highest'")
     for name, values in _FORBIDDEN.items():

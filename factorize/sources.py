@@ -103,7 +103,7 @@ def enlarged(stage: Stage, *, size: int) -> Stage:
     more = size - m
     B: Any = np.zeros((size, size))
     B[:m, :m] = stage.B
-    B[m:, m:] = np.eye(more) * stage.sensitivity()
+    B[m:, m:] = np.eye(more) * float(stage.sensitivity())
     L = np.cumsum(np.linalg.inv(B), axis=0)
     if stage.is_plain:
         return Stage.plain(L, B)
