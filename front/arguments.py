@@ -83,7 +83,8 @@ def artifact_path(name: str) -> Path:
     """
     if name.endswith(".npz") or Path(name).exists():
         return Path(name)
-    paths = {entry.name: entry.path for entry in (*catalogue_l2(), *catalogue())}
+    paths = {entry.name: entry.path for entry in catalogue_l2()}
+    paths |= {entry.name: entry.path for entry in catalogue()}
     if name not in paths:
         raise ParameterError(
             f"{name}: neither a file nor an artifact of the catalogue (see: trilift artifacts)"

@@ -1,118 +1,28 @@
-"""The command line: the commands, and the boundary where every error becomes one line and an exit code.
-
-Exit codes: 0 done; 1 checked, and it is false; 2 bad input or usage; 130 and 143 stopped by SIGINT and
-SIGTERM; 141 the reader of standard output has gone away.
-"""
+"""The entry of the program ``trilift``. Nothing is imported here that takes time: signals come first."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
 
-import typer
-from trilift import __version__
-from trilift.commands import (
-    artifacts,
-    certify,
-    count,
-    demo,
-    exporting,
-    importing,
-    inspect,
-    optimize,
-    plan,
-    reproduce,
-    runs,
-)
-from trilift.lift.errors import CertificateError, TriliftError
-from trilift.output import CLOSED_PIPE, ClosedPipeError, note, one_line, warnings_as_notes, write
+from trilift.stopping import as_a_program
 
-__all__ = ["app", "main"]
-
-BAD_INPUT = 2
-INTERRUPTED = 130
-
-app = typer.Typer(
-    name="trilift",
-    help="Private running counts: search a factorisation, prove it, plan with it, count with it.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        write(f"trilift {__version__}\n")
-        raise typer.Exit()
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    pass
-
-
-for _module in (count, plan, artifacts, inspect, certify, importing, exporting):
-    app.command(_module.NAME)(_module.command)
-app.add_typer(optimize.app, name="optimize")
-app.command(runs.NAME)(runs.command)
-app.add_typer(reproduce.app, name=reproduce.NAME)
-app.command(demo.NAME)(demo.command)
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code; errors become one line on standard error."""
-    given = None if arguments is None else list(arguments)
-    try:
-        with warnings_as_notes():
-            result = typer.main.get_command(app).main(args=given, prog_name="trilift", standalone_mode=False)
-    except BaseException as error:
-        return _exit_code(error)
-    return result if isinstance(result, int) else 0
+    """Run the command line and return the exit code.
+
+    Args:
+        arguments: without the program's name; None takes those of the process, and its signals too.
+    """
+    return as_a_program(_load) if arguments is None else _load()(list(arguments))
 
 
-def _exit_code(error: BaseException) -> int:
-    """Say what went wrong and return the exit code; what is nobody's mistake but ours goes on as it is."""
-    if isinstance(error, ClosedPipeError):
-        return CLOSED_PIPE
-    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        note("trilift: interrupted")
-        return INTERRUPTED
-    if isinstance(error, SystemExit):  # typer's own way out when a pipe breaks
-        return CLOSED_PIPE
-    if isinstance(error, TriliftError):
-        note(f"trilift: {one_line(str(error))}")
-        return 1 if isinstance(error, CertificateError) else BAD_INPUT
-    if isinstance(error, OSError):
-        where = "" if error.filename is None else f"{error.filename}: "
-        note(f"trilift: {one_line(where + (error.strerror or str(error)))}")
-        return BAD_INPUT
-    if isinstance(error, MemoryError):
-        note("trilift: not enough memory for this")
-        return BAD_INPUT
-    message = _usage_message(error)
-    if message is None:
-        raise error
-    note(f"trilift: {one_line(message)}")
-    return BAD_INPUT
+def _load() -> Callable[[list[str]], int]:
+    from trilift.application import run
 
-
-def _usage_message(error: BaseException) -> str | None:
-    """Return what typer has to say about bad arguments (its exceptions moved between its versions)."""
-    form: Any = getattr(error, "format_message", None)
-    if not callable(form):
-        return None
-    context: Any = getattr(error, "ctx", None)
-    command = "trilift" if context is None else context.command_path
-    text = str(form()).strip()
-    return f"{text or 'a command is needed'} (see {command} --help)"
+    return run
 
 
 if __name__ == "__main__":

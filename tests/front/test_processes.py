@@ -1,4 +1,4 @@
-"""The command line as a process of its own: what it loads, pipes, and signals."""
+"""The command line as a process of its own: what it loads, and pipes."""
 
 import json
 import signal
