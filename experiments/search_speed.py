@@ -131,7 +131,7 @@ def _ours(objective: str, size: int, target: float, scale: float, seed: int) -> 
     result = search_direct(
         size,
         objective=objective,
-        steps=_scaled(2500 if largest else 1500, scale),
+        steps=_scaled(1900 if largest else 1500, scale),
         starts=1,
         spread=(RECIPE_SPREAD, RECIPE_SPREAD),
         schedule=schedule,
@@ -200,7 +200,7 @@ def _adam(value_and_gradient: Any, R: jax.Array, steps: int, see: Callable[[Any]
 
 
 def _lbfgs(value_and_gradient: Any, R: jax.Array, iterations: int, see: Callable[[Any], None]) -> None:
-    value = lambda place: value_and_gradient(place)[0]  # noqa: E731
+    value: Any = lambda place: value_and_gradient(place)[0]  # noqa: E731
     optimiser = optax.lbfgs()
     at_and_slope: Any = optax.value_and_grad_from_state(value)
 

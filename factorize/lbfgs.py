@@ -9,6 +9,7 @@ smoothing, so that polishing never makes a stage worse.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,6 +47,7 @@ class Polished:
         before: kappa of the one given.
         iterations: L-BFGS iterations done.
         converged: whether the last rung found nothing more to gain.
+        stopped: whether it was told to stop before it was done.
     """
 
     stage: Stage
@@ -53,6 +55,7 @@ class Polished:
     before: float
     iterations: int
     converged: bool
+    stopped: bool
 
 
 def block_iterations(size: int) -> int:
@@ -68,6 +71,7 @@ def polish(
     iterations: int = 300,
     smoothing: float = 3e-5,
     exponent: float = 1e4,
+    stop: Callable[[], bool] | None = None,
 ) -> Polished:
     """Move V and v of a stage with a square B by L-BFGS-B, v held in [0, 1].
 
@@ -78,6 +82,7 @@ def polish(
         iterations: at most so many, on all rungs together.
         smoothing: mu at the last rung, in units of 1/size, where the annealing ends.
         exponent: there, of the power mean that stands for the maximum; not used for the mean.
+        stop: asked after every iteration whether to stop there.
 
     Raises:
         ParameterError: a bad argument, or a B that is not square and invertible.
@@ -106,11 +111,12 @@ def polish(
     high = np.concatenate([np.full(m * m, np.inf), np.full(m, 1.0 if kind == "two-sided" else 0.0)])
     place = np.clip(place, low, high)
     best, cost, done, converged = first, before, 0, False
+    halt = _Halt(stop)
     with double_precision():
         check_double()
         for rung, (softer, lower) in enumerate(_LADDER):
             left = (limit - done) // (len(_LADDER) - rung)
-            if left == 0:
+            if left == 0 or halt.stopped:
                 continue
             annealed = Annealed(jnp.asarray(smoothing * softer / m), jnp.asarray(max(1.0, exponent * lower)))
             found: Any = _minimize(
@@ -119,13 +125,26 @@ def polish(
                 jac=True,
                 method="L-BFGS-B",
                 bounds=Bounds(low, high),
+                callback=halt,
                 options=_OPTIONS | {"maxiter": left, "maxfun": 4 * left},
             )
             place, done, converged = found.x, done + int(found.nit), bool(found.success)
             better = _stage_at(place, m, kind)
             if better is not None and better.kappa(objective) < cost:
                 best, cost = better, better.kappa(objective)
-    return Polished(best, cost, before, done, converged)
+    return Polished(best, cost, before, done, converged, halt.stopped)
+
+
+class _Halt:
+    """Ends the method's work after an iteration at which it is told to stop."""
+
+    def __init__(self, stop: Callable[[], bool] | None) -> None:
+        self._stop, self.stopped = stop, False
+
+    def __call__(self, intermediate_result: Any) -> None:
+        if self._stop is not None and self._stop():
+            self.stopped = True
+            raise StopIteration
 
 
 def kind_of(stage: Stage) -> Kind:

@@ -188,6 +188,7 @@ def _polish(task: Round, now: Stage, report: Report | None) -> Outcome:
     phase = task.phase
     block = block_iterations(phase.size)
     done = task.index * block
+    began = time.monotonic()
     with Interrupt() as interrupt:
         found = polish(
             now,
@@ -195,13 +196,18 @@ def _polish(task: Round, now: Stage, report: Report | None) -> Outcome:
             kind=task.job.kind,
             iterations=min(block, phase.iterations - done),
             exponent=phase.exponent,
+            stop=lambda: interrupt.requested or time.monotonic() - began >= task.seconds,
         )
         stopped = interrupt.requested
     if report is not None:
         report(done + found.iterations, phase.iterations, found.cost)
     settings = {"objective": phase.objective, "seed": None, "size": phase.size}
     lineage = {"way": "polish", "settings": settings, "steps": found.iterations}
-    return Outcome(found.stage, SearchStatus.INTERRUPTED if stopped else SearchStatus.FINISHED, True, lineage)
+    status = SearchStatus.INTERRUPTED if stopped else SearchStatus.FINISHED
+    if found.stopped and not stopped:
+        status = SearchStatus.OUT_OF_TIME
+    # a block that was stopped is done again from its beginning
+    return Outcome(found.stage, status, over=not found.stopped, lineage=lineage)
 
 
 def _composite(task: Round, kept: Mapping[int, Stage]) -> Outcome:

@@ -36,6 +36,15 @@ def test_a_good_stage_is_never_made_worse():
     np.testing.assert_array_equal(kept.stage.B, good.B)
 
 
+def test_it_stops_when_told_to_with_the_best_so_far():
+    found = search_stage(9, objective="mean", **QUICK)
+    asked = []
+    stopped = polish(found.stage, objective="mean", stop=lambda: asked.append(1) or len(asked) == 5)
+    assert (stopped.stopped, stopped.iterations, stopped.converged) == (True, 5, False)
+    assert stopped.cost < stopped.before
+    assert not polish(found.stage, objective="mean", iterations=6, stop=lambda: False).stopped
+
+
 def test_what_cannot_be_polished_is_refused():
     plain = Stage.plain(np.tril(np.ones((3, 3))), np.eye(3))
     wide = Stage.plain(np.ones((2, 3)), np.ones((3, 2)))
