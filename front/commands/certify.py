@@ -47,21 +47,27 @@ L2_CLAIMS = (
 
 
 def command(
-    file: Annotated[str, typer.Argument(help="An artifact file, a name of the catalogue, or R.npy.")],
+    file: Annotated[
+        str, typer.Argument(help="An artifact file, a name of the catalogue, a chain's folder, or R.npy.")
+    ],
     *,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Prove an artifact's certificate from its numbers, in exact arithmetic.
 
     For a square right factor in an .npy file, bounds on its norms, on those of L = T R^-1 and on the leading
-    constants are proved instead.
+    constants are proved instead. For a folder that trilift optimize chain wrote, every level is proved, and
+    that the charges over the scales sum to at most 1.
 
     Exit code 0: every claim holds; 1: a claim is false, or could not be proved; 2: the file cannot be read.
     """
     from trilift.matrices import is_array
     from trilift.output import note, print_json, print_pairs
 
-    record = _right_factor(Path(file)) if is_array(file) else _artifact(file)
+    if Path(file).is_dir():
+        record = _chain(file)
+    else:
+        record = _right_factor(Path(file)) if is_array(file) else _artifact(file)
     failure = record.pop("failure", None)
     if json:
         print_json(record if failure is None else {**record, "failure": failure})
@@ -80,6 +86,12 @@ def _artifact(file: str) -> dict[str, Any]:
     claims = L2_CLAIMS if "norm" in report else CLAIMS
     names = (*claims, "failure") if "failure" in report else claims
     return {name: report[name] for name in names}
+
+
+def _chain(folder: str) -> dict[str, Any]:
+    from trilift.verify.chains import chain_report
+
+    return chain_report(folder)
 
 
 def _right_factor(path: Path) -> dict[str, Any]:

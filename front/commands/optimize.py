@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from trilift.commands import optimize_chain
 
 if TYPE_CHECKING:
     from trilift.artifacts import Artifact
@@ -33,6 +34,8 @@ Checkpoint = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
+
+app.command(optimize_chain.NAME)(optimize_chain.command)
 
 
 @app.callback()
