@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from trilift.artifacts import Provenance
@@ -26,6 +25,7 @@ from trilift.verify.chains import build_chain
 
 SIZES = (4, 3, 5)
 SHARP = Annealing(0.0, 1e4)
+SCALES = np.array([1.5, 2.5, 3.0])
 
 
 def level(size, seed, *, plain=False):
@@ -50,37 +50,39 @@ def parts(chain):
     return places, tuple(map(pairs_of, supports)), tuple(support.shape for support in supports)
 
 
-@pytest.mark.parametrize("horizon", [2, 31])
-def test_the_cost_is_the_one_of_lift(chain, horizon):
-    places, pairs, shapes = parts(chain)
-    steps = np.arange(horizon)
-    charges, q = chain.level_charges(norm="l1"), mean_row_norms_sq(chain, horizon)
-    scales = np.array([1.5, 2.5, 3.0])
+@pytest.fixture(scope="module")
+def objectives(chain):
+    """The logarithms of the mean and the largest cost at 31 steps, compiled once: (places, annealing)."""
+    _, pairs, shapes = parts(chain)
+
+    def mean(at, annealing):
+        return log_mean_cost(at, pairs, annealing, shapes=shapes, horizon=31)
+
+    def largest(at, annealing):
+        return log_max_cost(at, pairs, annealing, SCALES, np.arange(31), shapes=shapes)
+
+    return {"mean": jax.jit(jax.value_and_grad(mean)), "max": jax.jit(jax.value_and_grad(largest))}
+
+
+def test_the_costs_are_those_of_lift(chain, objectives):
+    places, _, _ = parts(chain)
+    charges, q = chain.level_charges(norm="l1"), mean_row_norms_sq(chain, 31)
     with double_precision():
-        mean = float(log_mean_cost(places, pairs, SHARP, shapes=shapes, horizon=horizon))
-        largest = float(log_max_cost(places, pairs, SHARP, scales, steps, shapes=shapes))
+        mean, largest = (float(objectives[name](places, SHARP)[0]) for name in ("mean", "max"))
     used = best_scales(charges, q)
     # the largest charge is a power mean over some ten columns: up to log(10) / 2000 below it
     assert mean == pytest.approx(np.log(used**2 @ q), abs=5e-3)
-    exact = (scales**2 @ row_norms_sq(chain, steps)).max() * np.sum(charges / scales) ** 2
+    exact = (SCALES**2 @ row_norms_sq(chain, np.arange(31))).max() * np.sum(charges / SCALES) ** 2
     assert largest == pytest.approx(np.log(exact), abs=5e-3)
 
 
 @pytest.mark.parametrize("objective", ["max", "mean"])
-def test_gradients_agree_with_finite_differences(chain, objective):
-    places, pairs, shapes = parts(chain)
+def test_gradients_agree_with_finite_differences(chain, objectives, objective):
+    places, _, _ = parts(chain)
     annealing = Annealing(0.05, 20.0)
+    rng = np.random.default_rng(0)
     with double_precision():
-
-        def value(at):
-            if objective == "mean":
-                return log_mean_cost(at, pairs, annealing, shapes=shapes, horizon=31)
-            steps, scales = jnp.arange(31), jnp.array([1.5, 2.5, 3.0])
-            return log_max_cost(at, pairs, annealing, scales, steps, shapes=shapes)
-
-        value = jax.jit(value)
-        by = jax.grad(value)(places)
-        rng = np.random.default_rng(0)
+        _, by = objectives[objective](places, annealing)
         for index, place in enumerate(places):
             for name in ("x", "v", "w")[: 1 if index == len(places) - 1 else 3]:
                 array = getattr(place, name)
@@ -89,11 +91,10 @@ def test_gradients_agree_with_finite_differences(chain, objective):
                 for step in (1e-6, -1e-6):
                     moved = list(places)
                     moved[index] = place._replace(**{name: array + step * direction})
-                    ends.append(float(value(tuple(moved))))
+                    ends.append(float(objectives[objective](tuple(moved), annealing)[0]))
                 slope = (ends[0] - ends[1]) / 2e-6
-                assert np.sum(np.asarray(getattr(by[index], name)) * direction) == pytest.approx(
-                    slope, rel=1e-5, abs=1e-7
-                ), (index, name)
+                found = np.sum(np.asarray(getattr(by[index], name)) * direction)
+                assert found == pytest.approx(slope, rel=1e-5, abs=1e-7), (index, name)
 
 
 @pytest.mark.parametrize("objective", ["max", "mean"])
