@@ -52,8 +52,8 @@ class Counter(Accuracy):
         epsilon: privacy budget > 0, taken as the exact rational that it is.
         horizon: number of steps n; asking for more is an error.
         objective: "max" for the least largest error, "mean" for the least mean squared error.
-        chain: names of artifacts, finest first and the top last, or an exact Chain; a good chain of
-            shipped artifacts is chosen when left out.
+        chain: names of artifacts, finest first and the top last, or an exact Chain. When left out, a good
+            chain of small shipped artifacts; ``trilift plan`` names better ones of large artifacts.
         bounds: (low, high), what one input may be. Inputs outside are refused unless ``clip``.
         max_contributions: number of inputs that one person may contribute.
         clip: move inputs outside the bounds to the nearest bound.

@@ -37,7 +37,9 @@ def lattice_places(name: str, resolution: Any) -> int:
     step = rational(name, resolution, above=0)
     places = step.denominator.bit_length() - 1
     if step.numerator != 1 or step.denominator != 1 << places or places > MAX_PLACES:
-        raise fail(name, "1, 1/2, 1/4 or another negative power of two", resolution)
+        finer = Fraction(1, 1 << min((step.denominator // step.numerator).bit_length(), MAX_PLACES))
+        near = "" if step > 1 else f", such as {finer}"
+        raise fail(name, f"1, 1/2, 1/4 or another negative power of two{near}", resolution)
     return places
 
 
