@@ -291,7 +291,7 @@ class _Search:
         fix_1, fix_2 = 1 - _DECAY_1 ** (step + 1), 1 - _DECAY_2 ** (step + 1)
 
         def moved(place: FloatArray, mean: FloatArray, square: FloatArray) -> FloatArray:
-            return place - rate * (mean / fix_1) / (np.sqrt(square / fix_2) + _TINY)
+            return np.asarray(place - rate * (mean / fix_1) / (np.sqrt(square / fix_2) + _TINY))
 
         everywhere: Places = jax.tree.map(moved, places, first, second)
         inside = [p._replace(v=np.clip(p.v, 0.0, 1.0), w=np.clip(p.w, 0.0, 1.0)) for p in everywhere[:-1]]
