@@ -147,12 +147,13 @@ def open_container(path: str | os.PathLike[str]) -> Iterator[Reader]:
         raise ArtifactFormatError(f"{os.fspath(path)}: unreadable archive ({reason})") from None
 
 
-def check_directory(file: IO[bytes], *, most: int) -> None:
+def check_directory(file: IO[bytes], *, most: int, what: str = "an artifact") -> None:
     """Look at the end record of a zip archive before zipfile builds one object per directory entry.
 
     Args:
         file: open for reading; afterwards it stands at its start.
         most: number of members that are acceptable.
+        what: what the file is meant to be, for messages.
 
     Raises:
         ArtifactFormatError: the file is too large or too short, has more members, or is no plain archive.
@@ -161,11 +162,11 @@ def check_directory(file: IO[bytes], *, most: int) -> None:
     if size > MAX_FILE_BYTES:
         raise ArtifactFormatError(f"the file is larger than {MAX_FILE_BYTES} bytes")
     if size < _END.size:
-        raise ArtifactFormatError("the file is too short to be an archive")
+        raise ArtifactFormatError(f"truncated, or not {what} (too short to be an archive)")
     file.seek(size - _END.size)
     magic, _, _, here, total, length, offset, comment = _END.unpack(file.read(_END.size))
     if magic != b"PK\x05\x06" or comment:
-        raise ArtifactFormatError("the file does not end with the end record of a zip archive")
+        raise ArtifactFormatError(f"truncated, or not {what} (no end record of a zip archive)")
     if here != total or total > most or length > _MAX_DIRECTORY_BYTES:
         raise ArtifactFormatError(f"the archive has {total} members, more than {most}")
     if offset + length + _END.size != size:

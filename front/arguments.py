@@ -7,10 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 from trilift.artifacts import catalogue, catalogue_l2
+from trilift.artifacts.artifact import read_header
+from trilift.artifacts.certificate import Certificate
 from trilift.lift.checks import fail
 from trilift.lift.errors import ParameterError
 
-__all__ = ["artifact_path", "new_file", "number", "parse_number", "whole"]
+__all__ = ["artifact_path", "new_file", "number", "parse_number", "readable_artifact", "whole"]
 
 # ASCII digits alone: no underscores, thousands separators, full-width digits, nan or inf.
 _NUMBER = re.compile(
@@ -90,6 +92,17 @@ def artifact_path(name: str) -> Path:
             f"{name}: neither a file nor an artifact of the catalogue (see: trilift artifacts)"
         )
     return paths[name]
+
+
+def readable_artifact(name: str) -> tuple[Path, Certificate]:
+    """Return the file of an artifact and what it claims: see :func:`artifact_path`.
+
+    Raises:
+        ParameterError: no artifact has that name.
+        ArtifactFormatError: the file is none, or one for Gaussian noise; it is named as it was given.
+    """
+    path = artifact_path(name)
+    return path, read_header(path)[1]
 
 
 def new_file(option: str, path: Path) -> Path:

@@ -14,7 +14,7 @@ from trilift.lift.errors import HorizonError, ParameterError
 from trilift.output import write
 from trilift.reading import Lines, Numbered
 
-__all__ = ["Sink", "count_stream", "exclusive", "value_text"]
+__all__ = ["Sink", "check_stream", "count_stream", "exclusive", "value_text"]
 
 _BATCH = 1 << 16
 _INT64_SAFE = 1 << 62
@@ -78,12 +78,26 @@ class Sink:
 
 
 def count_stream(
-    counter: Counter, lines: Lines, numbers: Iterator[Numbered], sink: Sink, save: Callable[[], None]
+    counter: Counter,
+    lines: Lines,
+    numbers: Iterator[Numbered],
+    sink: Sink,
+    save: Callable[[], None],
+    *,
+    advice: str = "",
 ) -> int:
     """Count the numbers as they arrive; return how many there were.
 
     A batch ends where the next line is not here yet. It is counted, saved, and only then written, so that no
     value is seen that a saved state does not know.
+
+    Args:
+        counter: what counts them.
+        lines: the text, which says whether more of it is here.
+        numbers: the numbers of its lines.
+        sink: where released values go.
+        save: saves the counter's state.
+        advice: what to add to the message about a refused line, where values were released.
 
     Raises:
         ParameterError: a line that is not acceptable; those before it are released, it and the rest are not.
@@ -101,17 +115,35 @@ def count_stream(
             sink.write(first, values)
 
     try:
-        for number, value in numbers:
-            if counter.step + len(batch) == counter.horizon:
-                raise HorizonError(f"line {number}: past the horizon {counter.horizon}")
-            batch.append(_checked(counter, number, value))
+        for value in _inputs(counter, numbers):
+            batch.append(value)
             if len(batch) == _BATCH or not lines.ready:
                 release()
     except (ParameterError, HorizonError) as error:
         release()
-        raise type(error)(f"{error}; values released: {counter.step - start}") from None
+        released = counter.step - start
+        raise type(error)(f"{error}; values released: {released}{advice if released else ''}") from None
     release()
     return counter.step - start
+
+
+def check_stream(counter: Counter, numbers: Iterator[Numbered]) -> int:
+    """Check all numbers as counting would; release nothing, and return how many there are.
+
+    Raises:
+        ParameterError, HorizonError: the first line that would be refused.
+    """
+    return sum(1 for _ in _inputs(counter, numbers))
+
+
+def _inputs(counter: Counter, numbers: Iterator[Numbered]) -> Iterator[int]:
+    """Yield inputs in lattice steps, checked against the counter's bounds and the steps that it has left."""
+    left = counter.horizon - counter.step
+    for number, value in numbers:
+        if left == 0:
+            raise HorizonError(f"line {number}: past the horizon {counter.horizon}")
+        left -= 1
+        yield _checked(counter, number, value)
 
 
 def _checked(counter: Counter, number: int, value: int | Fraction) -> int:

@@ -74,7 +74,7 @@ def _read_archive(path: Path) -> tuple[FloatArray | None, FloatArray]:
     found = {}
     try:
         with open(path, "rb") as file:
-            check_directory(file, most=_MAX_MEMBERS)
+            check_directory(file, most=_MAX_MEMBERS, what="an archive")
             with zipfile.ZipFile(file) as archive:
                 entries = {entry.filename: entry for entry in archive.infolist()}
                 if "R.npy" not in entries:

@@ -117,11 +117,24 @@ class _Blanks:
 
 
 def _number(text: str, parse: Parse, lines: Lines, *, number: int, hint: str = "") -> Value:
-    value = parse(text.strip(" \t\n"))
+    written = text.strip(" \t\n")
+    value = parse(written)
     if value is None:
         wanted = "an integer" if parse is parse_integer else "a decimal number"
-        raise lines.refused(f"not {wanted}{hint}", number=number)
+        raise lines.refused(f"not {wanted}{_remedy(written, parse) or hint}", number=number)
     return value
+
+
+def _remedy(written: str, parse: Parse) -> str:
+    """Say what to do about a field by its kind, without repeating it."""
+    if written.lower() in ("true", "false"):
+        return " (for truth values, write 1 and 0)"
+    exact = parse_number(written)
+    if parse is not parse_integer or exact is None:
+        return ""
+    if exact.denominator == 1:
+        return " (write whole numbers without point and exponent, or take decimals: --resolution 1/2)"
+    return " (for decimals: --resolution 1/128)"
 
 
 def read_plain(lines: Lines, *, parse: Parse = parse_integer) -> Iterator[Numbered]:
@@ -174,7 +187,7 @@ def read_column(
             index = _column_index(lines, header, column)
         elif not blanks.check(blank=not row):
             if len(row) != len(header):
-                why = f"{len(row)} fields, but the header has {len(header)}"
+                why = f"{len(row)} field{'s'[: len(row) != 1]}, but the header has {len(header)}"
                 raise lines.refused(why, number=start)
             yield start, _number(row[index], parse, lines, number=start)
         start = lines.number + 1

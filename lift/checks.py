@@ -7,6 +7,7 @@ NaN, infinities, booleans and strings are never numbers here. A message reads
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -19,9 +20,16 @@ __all__ = ["choice", "fail", "finite", "flag", "integer", "numeric_array", "rati
 
 
 def show(value: object) -> str:
-    """Render a refused value shortly and on one line, for an error message."""
+    """Render a refused value shortly and on one line, for an error message; fractions as they are written.
+
+    >>> show(Fraction(1, 3)), show((Fraction(0), Fraction(1, 2)))
+    ('1/3', '(0, 1/2)')
+    """
     try:
-        text = repr(value).replace("\n", " ")
+        if type(value) is tuple and any(isinstance(item, Fraction) for item in value[:2]):
+            text = f"({', '.join(show(item) for item in value[:3])}{', ...' if len(value) > 3 else ''})"
+        else:
+            text = (str(value) if isinstance(value, Fraction) else repr(value)).replace("\n", " ")
     except ValueError:  # Python writes integers of at most 4300 digits
         text = f"a {type(value).__name__} of too many digits to show"
     return text if len(text) <= 60 else text[:57] + "..."
@@ -32,6 +40,23 @@ def fail(name: str, wanted: str, value: object) -> ParameterError:
     return ParameterError(f"{name} must be {wanted}, got {show(value)}")
 
 
+_READS_AS_NUMBER = re.compile(r"[+-]?[0-9]{1,18}(?:/0*[1-9][0-9]{0,17}|\.[0-9]{1,18})?")
+
+
+def _no_number(name: str, wanted: str, value: object) -> ParameterError:
+    """As :func:`fail`, for a value of a type that is no number, or not the one wanted: with what would do."""
+    hint = ""
+    if isinstance(value, (bool, np.bool_)):
+        hint = f" (a truth value; {int(value)} is a number)"
+    elif isinstance(value, str) and _READS_AS_NUMBER.fullmatch(value):
+        exact = Fraction(value)
+        hint = f" (a string; {exact if exact.denominator == 1 else f'Fraction({value!r})'} is a number)"
+    elif isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_FLOATS:
+        hint = f" (a float; write {int(value)})"
+    return ParameterError(f"{fail(name, wanted, value)}{hint}")
+
+
+_EXACT_FLOATS = 1 << 53
 _MAX_DECIMAL = 4000  # larger exponents would be multiplied out for minutes before anything is refused
 _NEVER_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy counts durations among its integers
 
@@ -74,7 +99,7 @@ def rational(
     """
     wanted = _bounds_text("a finite number", minimum, above, maximum)
     if not _is_number(value):
-        raise fail(name, wanted, value)
+        raise _no_number(name, wanted, value)
     try:
         if isinstance(value, numbers.Rational):
             exact = Fraction(int(value.numerator), int(value.denominator))
@@ -121,7 +146,7 @@ def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int |
     """
     wanted = _bounds_text("an integer", minimum, None, maximum)
     if not isinstance(value, numbers.Integral) or isinstance(value, _NEVER_NUMBERS):
-        raise fail(name, wanted, value)
+        raise _no_number(name, wanted, value)
     result = int(value)
     if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
         raise fail(name, wanted, value)
@@ -157,7 +182,8 @@ def numeric_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarr
     except (ValueError, TypeError):
         raise ParameterError(f"{name} must be a rectangular numeric array") from None
     if array.dtype.kind not in "iuf":
-        raise ParameterError(f"{name} must be a numeric array, got dtype {array.dtype}")
+        hint = " (astype(int) makes them 0 and 1)" if array.dtype.kind == "b" else ""
+        raise ParameterError(f"{name} must be a numeric array, got dtype {array.dtype}{hint}")
     if ndim is not None and array.ndim != ndim:
         raise ParameterError(f"{name} must have {ndim} dimension(s), got {array.ndim}")
     if array.dtype.kind == "f":

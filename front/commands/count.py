@@ -57,6 +57,10 @@ def command(
     state: Annotated[
         Path | None, typer.Option(help="Continue the counter saved in this file (or begin one), and save it.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only say whether every line can be counted: release and save nothing."),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No privacy statement and no summary.")
     ] = False,
@@ -68,7 +72,7 @@ def command(
     step,released. What is guaranteed is printed to standard error first.
     """
     from trilift.arguments import new_file, number, whole
-    from trilift.counting import Sink, count_stream, exclusive
+    from trilift.counting import Sink, check_stream, count_stream, exclusive
     from trilift.lift.errors import ParameterError
     from trilift.output import note
     from trilift.reading import reader
@@ -89,37 +93,76 @@ def command(
         raise ParameterError(f"delimiter must be one character, got {delimiter!r}")
     with ExitStack() as stack:
         source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
-        stack.enter_context(nullcontext() if state is None else exclusive(state))
+        stack.enter_context(nullcontext() if state is None or check else exclusive(state))
         continued = state is not None and state.exists()
         if out is not None and not continued:
             new_file("--out", out)
+        if check:
+            given.setdefault("epsilon", Fraction(1))  # not needed: nothing is released
         counter = _continued(state, given) if state is not None and continued else _new(given, state)
         if continued:
             note(f"trilift: continuing after step {counter.step}: the input must hold what follows")
-        statement = counter.privacy_statement()
-        if not quiet:
-            note(statement)
-        elif statement.startswith("SIMULATION"):
-            note("trilift: warning: the state belongs to a simulation: what is released protects nobody")
-        if state is None:
-            note(
-                "trilift: warning: without --state nothing is remembered: counting the same data again "
-                f"spends another {counter.epsilon} of epsilon"
-            )
-        form = "json" if json else "plain" if column is None else "csv"
-        sink = stack.enter_context(Sink(form, path=out, append=continued))
         lines, numbers = reader(
             source, column=column, integers=counter.setup.rule.places == 0, delimiter=delimiter
         )
+        if check:
+            _say_fine(check_stream(counter, numbers), json)
+            return
+        _say_guarantee(counter, state, quiet=quiet)
+        form = "json" if json else "plain" if column is None else "csv"
+        sink = stack.enter_context(Sink(form, path=out, append=continued))
         count = count_stream(
-            counter, lines, numbers, sink, lambda: None if state is None else counter.save(state)
+            counter,
+            lines,
+            numbers,
+            sink,
+            lambda: None if state is None else counter.save(state),
+            advice="" if file == "-" else " (check with --check first)",
         )
     if count == 0:
-        raise ParameterError("the input holds no numbers")
+        raise ParameterError(_EMPTY)
     if not quiet:
+        last = counter.step
+        # a running maximum may show the value of an earlier step, of another width
+        plain = counter.setup.postprocess != "monotone"
+        within = f", its 95 % interval is ± {counter.interval(last):.6g}" if plain else ""
         note(
-            f"Released {count} values, up to step {counter.step} of {counter.horizon}; the standard "
-            f"deviation of the last one is {counter.sd(counter.step):.6g}."
+            f"Released {count} values, up to step {last} of {counter.horizon}; the standard deviation of the "
+            f"last one is {counter.sd(last):.6g}{within}."
+        )
+
+
+_EMPTY = "the input holds no numbers"
+_WEAK = 20  # e^20 is half a billion: at such an epsilon, a guarantee is one in name only
+
+
+def _say_fine(count: int, json: bool) -> None:
+    from trilift.lift.errors import ParameterError
+    from trilift.output import print_json, write
+
+    if count == 0:
+        raise ParameterError(_EMPTY)
+    if json:
+        print_json({"rows": count})
+    else:
+        write(f"{count} row{'s'[: count != 1]}, fine\n")
+
+
+def _say_guarantee(counter: Counter, state: Path | None, *, quiet: bool) -> None:
+    """Say what is guaranteed, and warn of what is easily overlooked."""
+    from trilift.output import note
+
+    statement = counter.privacy_statement()
+    if not quiet:
+        note(statement)
+    elif statement.startswith("SIMULATION"):
+        note("trilift: warning: the state belongs to a simulation: what is released protects nobody")
+    if counter.epsilon > _WEAK:
+        note(f"trilift: warning: epsilon is above {_WEAK}, which protects little")
+    if state is None:
+        note(
+            "trilift: warning: without --state nothing is remembered: counting the same data again "
+            f"spends another {counter.epsilon} of epsilon"
         )
 
 
@@ -130,7 +173,7 @@ def _lasting(name: str) -> str:
 
 def _new(given: dict[str, Any], state: Path | None) -> Counter:
     from trilift.counters import Counter
-    from trilift.lift.errors import ParameterError
+    from trilift.lift.errors import HorizonError, ParameterError
 
     missing = [name for name in ("epsilon", "horizon") if name not in given]
     if missing:
@@ -138,19 +181,31 @@ def _new(given: dict[str, Any], state: Path | None) -> Counter:
         raise ParameterError(f"--{missing[0]} is needed{why}")
     if state is not None and not state.parent.is_dir():
         raise ParameterError(f"--state {state}: the folder {state.parent} does not exist")
-    counter = Counter(given.pop("epsilon"), **given)
-    _prove(given.get("chain", []))
-    return counter
+    names = given.get("chain", [])
+    remedy = (
+        "add a direct-... artifact as the top (see: trilift plan "
+        f"-n {given['horizon']} -e {given['epsilon']} {' '.join(f'--artifact {name}' for name in names)})"
+    )
+    _check_chain(names, remedy)
+    try:
+        return Counter(given.pop("epsilon"), **given)
+    except HorizonError as error:
+        raise HorizonError(f"{error}: {remedy}" if names else str(error)) from None
 
 
-def _prove(names: list[str]) -> None:
+def _check_chain(names: list[str], remedy: str) -> None:
     """Refuse artifacts that are not proved: if T = L R fails, so does what the noise is to guarantee."""
-    from trilift.artifacts import catalogue
+    from trilift.arguments import readable_artifact
+    from trilift.lift.errors import ParameterError
     from trilift.verify import require_proof
 
-    paths = {entry.name: entry.path for entry in catalogue()} if names else {}
-    for name in dict.fromkeys(names):
-        require_proof(Path(name) if name.endswith(".npz") else paths[name])
+    kinds = []
+    for name in names:
+        path, claims = readable_artifact(name)
+        require_proof(path)
+        kinds.append(claims.kind)
+    if kinds and kinds[-1] != "direct":
+        raise ParameterError(f"--chain {names[-1]}: the last one must be a plain factorisation: {remedy}")
 
 
 def _continued(state: Path, given: dict[str, Any]) -> Counter:

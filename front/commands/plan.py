@@ -60,7 +60,7 @@ def command(
     from trilift.arguments import number, whole
     from trilift.lift.checks import finite
     from trilift.lift.errors import ParameterError
-    from trilift.output import print_json
+    from trilift.output import note, print_json
 
     steps = whole("horizon", horizon)
     budget = finite("epsilon", number("epsilon", epsilon, above=0), above=0)
@@ -76,6 +76,9 @@ def command(
         found = best_plan(steps, objective=objective, files=artifact or [])
         record = plan_record(found, budget)
         what = "Chain"
+        for file in dict.fromkeys(artifact or []):
+            if not {file, str(Path(file))} & set(found.names):
+                note(f"{file} was considered and not used")
     if json:
         print_json(record)
     else:
@@ -143,14 +146,14 @@ def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Pla
         CertificateError: a claim of a given file is false.
         ParameterError, HorizonError: as :func:`trilift.lift.plan`.
     """
-    from trilift.arguments import artifact_path
+    from trilift.arguments import readable_artifact
     from trilift.artifacts import load
     from trilift.lift import plan
     from trilift.verify import refutation, require_proof
 
     stages, paths = _catalogued()
     for file in files:
-        path = paths.get(file) or artifact_path(file)
+        path = paths.get(file) or readable_artifact(file)[0]
         require_proof(path)
         if file not in stages:
             stages[str(path)] = load(path).stage

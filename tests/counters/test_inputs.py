@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from trilift.counters import Counter
 from trilift.counters.inputs import InputRule, lattice_places
+from trilift.lift.checks import show
 from trilift.lift.errors import ParameterError
 
 Make = Callable[..., Counter]
@@ -348,7 +349,8 @@ def test_messages_show_what_is_refused_and_nothing_else(bad: Any) -> None:
         bad = 5.5
     with pytest.raises(ParameterError) as caught:
         rule.many([Unshown(3), Unshown(4), bad, Unshown(2)])
-    assert f"got {bad!r} at index 2" in str(caught.value)
+    shown = {True: "True (a truth value; 1 is a number)"}.get(bad, show(bad))
+    assert f"got {shown} at index 2" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -361,3 +363,19 @@ def test_a_stream_in_the_place_of_a_number_is_not_shown(stream: Any) -> None:
             refused()
         assert f"input must be a finite number, got a {type(stream).__name__}" in str(caught.value)
         assert "9" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("resolution", "near"),
+    [
+        (Fraction(1, 100), ", such as 1/128, got 1/100"),
+        (Fraction(3, 10), ", such as 1/4, got 3/10"),
+        (Fraction(2, 3), ", such as 1/2, got 2/3"),
+        (Fraction(1, 1 << 300), f", such as 1/{1 << 256}"),
+        (3, " power of two, got 3"),
+    ],
+)
+def test_a_resolution_near_the_refused_one_is_named(resolution: Any, near: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        lattice_places("resolution", resolution)
+    assert near in str(error.value)

@@ -130,6 +130,23 @@ def test_an_unreadable_file_exits_with_2(refused: Callable[..., str], content: b
     assert "broken.npz" in refused("certify", "broken.npz", "--json")
 
 
+def test_a_file_that_is_no_artifact_is_called_that_everywhere(refused: Callable[..., str]) -> None:
+    Path("visits.csv").write_text("a,b\n1,2\n")
+    Path("cut.npz").write_bytes(
+        next(e.path for e in catalogue() if e.name == "stage-max-17").read_bytes()[:-1]
+    )
+    for name in ("visits.csv", "cut.npz"):
+        messages = {
+            refused("certify", name),
+            refused("inspect", name),
+            refused("export", name, "--out", "folder"),
+            refused("plan", "-n", 9, "-e", 1, "--artifact", name),
+            refused("count", "-", "-n", 9, "-e", 1, "--chain", name, stdin=b"1\n"),
+        }
+        assert len(messages) == 1
+        assert f"{name}: truncated, or not an artifact (" in messages.pop()
+
+
 def test_unknown_artifacts_exit_with_2(refused: Callable[..., str]) -> None:
     assert "no such file" in refused("certify", "nothing.npz", "--json")
     assert "neither a file nor an artifact of the catalogue" in refused("certify", "nothing")
@@ -206,8 +223,9 @@ def test_plan_considers_everything(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     (Path("catalogue") / "junk.npz").write_bytes(b"junk")
     done = run("plan", "-n", 4, "-e", 1, "--artifact", "other.npz", "--artifact", "stage-max-9", "--json")
     assert done.code == 0
-    assert len(done.err.splitlines()) == 1
-    assert done.err.startswith("trilift: left out of the catalogue:")
+    lines = done.err.splitlines()
+    assert lines[0].startswith("trilift: left out of the catalogue:")
+    assert lines[1:] == [f"{name} was considered and not used" for name in ("other.npz", "stage-max-9")]
     shipped = {entry.name for entry in catalogue() if entry.source == "shipped"}
     assert len(shipped) >= 22
     assert seen == [shipped | {"mine", "other.npz"}]

@@ -26,14 +26,16 @@ Run = Callable[..., Any]
 
 EXACT = ("--epsilon", "1e6", "--quiet")
 WARNING = "trilift: warning: without --state"
+LARGE = "trilift: warning: epsilon is above 20, which protects little"
 
 
 def test_plain_lines(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1\n0\n1\n1\n")
     done = run("count", "a.txt", "--horizon", 4, *EXACT)
     assert (done.code, done.out) == (0, "1\n1\n2\n3\n")
-    assert done.err.startswith(WARNING)
-    assert len(done.err.splitlines()) == 1
+    large, unsaved = done.err.splitlines()
+    assert large == LARGE
+    assert unsaved.startswith(WARNING)
 
 
 def test_standard_input_and_out(run: Run, tmp_path: Path) -> None:
@@ -59,7 +61,26 @@ def test_statement_and_summary_go_to_standard_error(run: Run) -> None:
     done = run("count", "-", "-n", 4, "-e", "0.1", stdin=b"1\n1\n")
     assert len(done.values) == 2
     assert "epsilon = 1/10" in done.err
-    assert "Released 2 values, up to step 2 of 4; the standard deviation of the last one is" in done.err
+    summary = done.err.splitlines()[-1]
+    counter = Counter(Fraction(1, 10), horizon=4)
+    assert summary == (
+        "Released 2 values, up to step 2 of 4; the standard deviation of the last one is "
+        f"{counter.sd(2):.6g}, its 95 % interval is ± {counter.interval(2):.6g}."
+    )
+    assert 1.5 * counter.sd(2) < counter.interval(2) < 3 * counter.sd(2)
+
+
+def test_a_running_maximum_has_no_interval_of_one_step(run: Run) -> None:
+    done = run("count", "-", "-n", 4, "-e", "0.1", "--postprocess", "monotone", stdin=b"1\n")
+    assert "the standard deviation of the last one is" in done.err
+    assert "interval" not in done.err
+
+
+@pytest.mark.parametrize(("epsilon", "warned"), [("20", False), ("20.01", True)])
+def test_a_large_epsilon_is_warned_of(run: Run, epsilon: str, warned: bool) -> None:
+    done = run("count", "-", "-n", 4, "-e", epsilon, "-q", "--state", "s.json", stdin=b"1\n")
+    warning = "trilift: warning: epsilon is above 20, which protects little\n"
+    assert (done.code, done.err) == (0, warning if warned else "")
 
 
 @pytest.mark.parametrize("size", [1, 4096, 70_000])
@@ -102,11 +123,98 @@ def test_lines_before_a_bad_one_are_released(run: Run) -> None:
     assert "777" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("0.25", "not an integer (for decimals: --resolution 1/128)"),
+        ("1.0", "not an integer (write whole numbers without point and exponent, or take decimals: "),
+        ("1e3", "not an integer (write whole numbers without point and exponent, or take decimals: "),
+        ("True", "not an integer (for truth values, write 1 and 0)"),
+        ("false", "not an integer (for truth values, write 1 and 0)"),
+        ("NA", "not an integer;"),
+    ],
+)
+def test_what_to_do_about_a_line(run: Run, text: str, why: str) -> None:
+    done = run("count", "-", "-n", 9, *EXACT, stdin=f"1\n{text}\n".encode())
+    assert (done.code, done.values) == (2, [1])
+    assert done.err.splitlines()[-1].startswith(f"trilift: line 2: {why}")
+
+
+def test_a_truth_value_is_no_decimal_either(run: Run) -> None:
+    done = run("count", "-", "-n", 9, *EXACT, "--resolution", "1/4", stdin=b"true\n")
+    assert "line 1: not a decimal number (for truth values, write 1 and 0)" in done.err
+
+
 def test_refusals_do_not_repeat_data(run: Run) -> None:
     done = run("count", "-", "-n", 9, *EXACT, stdin=b"1\n5\n")
     assert done.err.splitlines()[-1] == (
         "trilift: line 2: outside the bounds [0, 1] (see --bounds and --clip); values released: 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "why"),
+    [
+        (("-n", 9), "1\n0\nx\n", "line 3: not an integer"),
+        (("-n", 9), "1\n5\n", "line 2: outside the bounds [0, 1] (see --bounds and --clip)"),
+        (("-n", 2), "1\n1\n1\n", "line 3: past the horizon 2"),
+        (("-n", 9, "--column", "a"), "a,b\n1\n", "line 2: 1 field, but the header has 2"),
+        (("-n", 9, "--column", "a"), "a,b\n1,2,3\n", "line 2: 3 fields, but the header has 2"),
+        (("-n", 9, "--chain", "direct-max-4"), "1\n", "horizon 9 is past the capacity 4"),
+        (("-n", 9), "", "the input holds no numbers"),
+    ],
+)
+def test_checking_finds_what_counting_would_refuse(
+    refused: Run, options: tuple[object, ...], text: str, why: str
+) -> None:
+    Path("a.txt").write_text(text)
+    assert why in str(refused("count", "a.txt", *options, "--check"))
+
+
+@pytest.mark.parametrize(("text", "rows"), [("1\n", "1 row, fine\n"), ("1\n0\n\n", "2 rows, fine\n")])
+def test_checking_releases_and_saves_nothing(run: Run, text: str, rows: str) -> None:
+    Path("a.txt").write_text(text)
+    before = set(Path().iterdir())
+    done = run("count", "a.txt", "-n", 9, "-e", 1, "--state", "s.json", "--out", "o.txt", "--check")
+    assert (done.code, done.out, done.err) == (0, rows, "")
+    assert set(Path().iterdir()) == before
+    assert run("count", "a.txt", "-n", 9, "--check", "--json").json == {"rows": int(rows[0])}
+
+
+def test_checking_what_follows_a_state(run: Run) -> None:
+    """Against the steps that are left, and the state's own bounds."""
+    Counter(1, horizon=3, bounds=(0, 5)).save("s.json")
+    assert run("count", "-", "-q", "--state", "s.json", stdin=b"5\n").code == 0
+    before = Path("s.json").read_bytes()
+    done = run("count", "-", "--state", "s.json", "--check", stdin=b"5\n5\n")
+    assert (done.code, done.out) == (0, "2 rows, fine\n")
+    done = run("count", "-", "--state", "s.json", "--check", stdin=b"5\n5\n5\n")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1] == "trilift: line 3: past the horizon 3"
+    assert Path("s.json").read_bytes() == before
+
+
+def test_a_refused_line_of_a_file_names_the_check(run: Run) -> None:
+    Path("a.txt").write_text("1\nx\n")
+    done = run("count", "a.txt", "-n", 9, *EXACT)
+    end = "line 2: not an integer; values released: 1 (check with --check first)"
+    assert done.err.splitlines()[-1] == f"trilift: {end}"
+    Path("b.txt").write_text("x\n")
+    assert run("count", "b.txt", "-n", 9, *EXACT).err.endswith("values released: 0\n")
+
+
+@pytest.mark.parametrize(
+    ("chain", "why"),
+    [
+        (["direct-max-4"], "horizon 100 is past the capacity 4 of the chain: add a direct-... artifact"),
+        (["stage-max-9"], "--chain stage-max-9: the last one must be a plain factorisation: add a direct-"),
+    ],
+)
+def test_a_chain_that_does_not_do_names_the_remedy(refused: Run, chain: list[str], why: str) -> None:
+    options = [word for name in chain for word in ("--chain", name)]
+    message = str(refused("count", "-", "-n", 100, "-e", "1/3", *options, stdin=b"1\n"))
+    assert why in message
+    assert message.endswith(f"(see: trilift plan -n 100 -e 1/3 --artifact {chain[0]})")
 
 
 def test_the_horizon_ends_the_count(run: Run) -> None:
@@ -117,7 +225,7 @@ def test_the_horizon_ends_the_count(run: Run) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf"])
 def test_empty_input(run: Run, data: bytes) -> None:
-    done = run("count", "-", "-n", 2, *EXACT, "--state", "s.json", stdin=data)
+    done = run("count", "-", "-n", 2, "-e", 1, "-q", "--state", "s.json", stdin=data)
     assert (done.code, done.out, done.err) == (2, "", "trilift: the input holds no numbers\n")
     assert not Path("s.json").exists()
 
@@ -137,8 +245,12 @@ def test_empty_input(run: Run, data: bytes) -> None:
             "objective must be one of 'max', 'mean', got 'best'",
         ),
         (("-", "-n", 2, "-e", 1, "--bounds", 1, 0), "bounds must be a pair with low < high"),
-        (("-", "-n", 2, "-e", 1, "--resolution", "0.3"), "resolution must be 1, 1/2, 1/4"),
-        (("-", "-n", 2, "-e", 1, "--chain", "nothing"), "no artifact is named 'nothing'"),
+        (("-", "-n", 2, "-e", 1, "--resolution", "0.01"), "power of two, such as 1/128, got 1/100"),
+        (("-", "-n", "1e5", "-e", 1), "horizon must be an integer, such as 100000, got '1e5'"),
+        (
+            ("-", "-n", 2, "-e", 1, "--chain", "nothing"),
+            "nothing: neither a file nor an artifact of the catalogue",
+        ),
         (("-", "-n", 2, "-e", 1, "--column", "a", "--delimiter", "ab"), "delimiter must be one character"),
         (("-", "-n", 2, "-e", 1, "--state", "no/s.json"), "no/s.json"),
         (("-", "-n", 2, "-e", 1, "--out", "catalogue"), "--out catalogue exists already"),

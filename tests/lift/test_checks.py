@@ -96,7 +96,7 @@ def test_every_finite_float_is_its_binary_value(value: float) -> None:
 )
 def test_an_open_bound(value: Any) -> None:
     text = message(lambda: checks.rational("epsilon", value, above=0))
-    assert text == f"epsilon must be a finite number > 0, got {value!r}"
+    assert text == f"epsilon must be a finite number > 0, got {checks.show(value)}"
     assert message(lambda: checks.finite("epsilon", value, above=0)) == text
 
 
@@ -196,3 +196,58 @@ def test_decimals_of_absurd_size_are_refused_at_once(text: str) -> None:
 
 def test_zero_decimals_with_large_exponents_are_zero() -> None:
     assert checks.rational("x", Decimal("0e999")) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Fraction(1, 100), "1/100"),
+        (Fraction(3), "3"),
+        ((Fraction(1, 2), Fraction(-1)), "(1/2, -1)"),
+        ((Fraction(1),) * 10**6, "(1, 1, 1, ...)"),
+        ((1, 2), "(1, 2)"),
+    ],
+)
+def test_fractions_are_shown_as_they_are_written(value: object, shown: str) -> None:
+    assert checks.show(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [
+        ("1/128", "got '1/128' (a string; Fraction('1/128') is a number)"),
+        ("0.1", "got '0.1' (a string; Fraction('0.1') is a number)"),
+        ("007", "got '007' (a string; 7 is a number)"),
+        ("many", "got 'many'"),
+        ("1/0", "got '1/0'"),
+        ("1e999999999", "got '1e999999999'"),
+        (True, "got True (a truth value; 1 is a number)"),
+        (np.False_, "got np.False_ (a truth value; 0 is a number)"),
+        (float("nan"), "got nan"),
+    ],
+)
+def test_what_reads_as_a_number_is_told_how_to_become_one(value: object, end: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        checks.rational("x", value)
+    assert str(error.value) == f"x must be a finite number, {end}"
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [
+        (1e6, "got 1000000.0 (a float; write 1000000)"),
+        (1.5, "got 1.5"),
+        (1e300, "got 1e+300"),
+        (float("inf"), "got inf"),
+        ("365", "got '365' (a string; 365 is a number)"),
+    ],
+)
+def test_integers_that_are_none(value: object, end: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        checks.integer("n", value, minimum=1)
+    assert str(error.value) == f"n must be an integer >= 1, {end}"
+
+
+def test_truth_values_in_arrays() -> None:
+    with pytest.raises(ParameterError, match=r"got dtype bool \(astype\(int\) makes them 0 and 1\)"):
+        checks.numeric_array("inputs", np.array([True]))
