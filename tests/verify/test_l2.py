@@ -99,6 +99,7 @@ def test_gammas_are_rounded_up():
         assert Fraction(nextafter(gamma, 0.0)) ** 2 < q * b <= Fraction(gamma) ** 2
 
 
+@pytest.mark.slow
 def test_every_shipped_file_is_verified_by_both(capsys):
     assert len(FILES) >= 24
     assert check_artifact.main([str(path) for path in FILES]) == 0
