@@ -10,9 +10,7 @@ chain.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -47,6 +45,9 @@ _CHUNKS = 20  # looks at the exact cost
 _DECAY_1, _DECAY_2, _TINY = 0.9, 0.999, 1e-8  # Adam's usual numbers
 _WATCHED = 8192  # steps in the power mean of the max objective
 _LOOKED_AT = 2**17  # steps among which these are chosen
+
+_MEAN = jax.jit(jax.value_and_grad(log_mean_cost), static_argnames=("shapes", "horizon"))
+_MAX = jax.jit(jax.value_and_grad(log_max_cost), static_argnames=("shapes",))
 
 Places = tuple[LevelPoint, ...]
 
@@ -193,13 +194,17 @@ class _Search:
         self.horizon, self.objective, self.steps, self.schedule = horizon, objective, steps, schedule
         self.supports = supports
         self.pairs = tuple(pairs_of(support) for support in supports)
-        shapes = tuple(support.shape for support in supports)
-        value: Callable[..., Any]
-        if objective == "mean":
-            value = partial(log_mean_cost, shapes=shapes, horizon=horizon)
+        self.shapes = tuple(support.shape for support in supports)
+
+    def gradient(self, places: Places, step: int, watched: tuple[Any, ...]) -> Places:
+        """Return the gradient of the annealed objective; ``watched`` is for the max alone."""
+        fixed: dict[str, Any] = {"shapes": self.shapes}
+        if self.objective == "mean":
+            _, by = _MEAN(places, self.pairs, self._annealing(step), horizon=self.horizon, **fixed)
         else:
-            value = partial(log_max_cost, shapes=shapes)
-        self.gradient = jax.jit(jax.value_and_grad(value))
+            _, by = _MAX(places, self.pairs, self._annealing(step), *watched, **fixed)
+        result: Places = jax.tree.map(np.asarray, by)
+        return result
 
     def first_places(self, matrices: list[FloatArray], chain: Chain) -> Places:
         """Return the start, columns scaled to l1 norm 1."""
@@ -278,8 +283,7 @@ class _Search:
             if state.step == 0:
                 check_double()
             while state.step < end:
-                _, by = self.gradient(places, self.pairs, self._annealing(state.step), *watched)
-                by = jax.tree.map(np.asarray, by)
+                by = self.gradient(places, state.step, watched)
                 first = jax.tree.map(lambda a, b: _DECAY_1 * a + (1 - _DECAY_1) * b, first, by)
                 second = jax.tree.map(lambda a, b: _DECAY_2 * a + (1 - _DECAY_2) * b * b, second, by)
                 places = self._moved(places, first, second, state.step)

@@ -2,17 +2,14 @@
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 from trilift.artifacts import Provenance
 from trilift.factorize import SearchStatus, gentle, support_of
-from trilift.factorize.joint_chain import search_chain
+from trilift.factorize.joint_chain import _MAX, _MEAN, search_chain
 from trilift.factorize.joint_chain_objective import (
     Annealing,
     LevelPoint,
-    log_max_cost,
-    log_mean_cost,
     pairs_of,
 )
 from trilift.factorize.joint_objective import stage_at
@@ -52,27 +49,23 @@ def parts(chain):
 
 @pytest.fixture(scope="module")
 def objectives(chain):
-    """The logarithms of the mean and the largest cost at 31 steps, compiled once: (places, annealing)."""
+    """The logarithms of the mean and the largest cost at 50 steps, as the search compiles them."""
     _, pairs, shapes = parts(chain)
-
-    def mean(at, annealing):
-        return log_mean_cost(at, pairs, annealing, shapes=shapes, horizon=31)
-
-    def largest(at, annealing):
-        return log_max_cost(at, pairs, annealing, SCALES, np.arange(31), shapes=shapes)
-
-    return {"mean": jax.jit(jax.value_and_grad(mean)), "max": jax.jit(jax.value_and_grad(largest))}
+    return {
+        "mean": lambda at, annealing: _MEAN(at, pairs, annealing, shapes=shapes, horizon=50),
+        "max": lambda at, annealing: _MAX(at, pairs, annealing, SCALES, np.arange(50), shapes=shapes),
+    }
 
 
 def test_the_costs_are_those_of_lift(chain, objectives):
     places, _, _ = parts(chain)
-    charges, q = chain.level_charges(norm="l1"), mean_row_norms_sq(chain, 31)
+    charges, q = chain.level_charges(norm="l1"), mean_row_norms_sq(chain, 50)
     with double_precision():
         mean, largest = (float(objectives[name](places, SHARP)[0]) for name in ("mean", "max"))
     used = best_scales(charges, q)
     # the largest charge is a power mean over some ten columns: up to log(10) / 2000 below it
     assert mean == pytest.approx(np.log(used**2 @ q), abs=5e-3)
-    exact = (SCALES**2 @ row_norms_sq(chain, np.arange(31))).max() * np.sum(charges / SCALES) ** 2
+    exact = (SCALES**2 @ row_norms_sq(chain, np.arange(50))).max() * np.sum(charges / SCALES) ** 2
     assert largest == pytest.approx(np.log(exact), abs=5e-3)
 
 
