@@ -79,14 +79,15 @@ def _draw_error(axis: Any, steps: Any, error: Any, accuracy: Accuracy) -> None:
 
 
 def _draw_accuracy(axis: Any, steps: Any, accuracies: Sequence[Accuracy]) -> None:
+    """The largest standard deviation of each window: a curve reaches the worst step of its legend."""
     starts, widths = _bins(len(steps))
     places = steps[starts] + (widths - 1) / 2.0
-    for colour, accuracy in zip(_COLOURS, accuracies, strict=False):
-        worst = float(np.sqrt(accuracy.max_se))
-        label = f"{accuracy.name}: worst {worst:.1f}"
-        axis.plot(places, _typical(accuracy, starts, widths), color=colour, linewidth=1.8, label=label)
-    top = max(float(_typical(accuracy, starts, widths).max()) for accuracy in accuracies)
-    axis.set(ylabel="standard deviation (flights)", ylim=(0, 1.4 * top))
+    curves = [_largest(accuracy, starts) for accuracy in accuracies]
+    for colour, accuracy, curve in zip(_COLOURS, accuracies, curves, strict=False):
+        label = f"{accuracy.name}: worst {float(np.sqrt(accuracy.max_se)):.1f}"
+        axis.plot(places, curve, color=colour, linewidth=1.8, label=label)
+    top = max(float(curve.max()) for curve in curves)
+    axis.set(ylabel=f"largest standard deviation\nof {int(widths.max()):,} flights", ylim=(0, 1.4 * top))
     axis.legend(loc="upper left", frameon=False, ncols=2)
     _clean(axis)
 
@@ -100,6 +101,11 @@ def _bins(n: int) -> tuple[Any, Any]:
 def _typical(accuracy: Accuracy, starts: Any, widths: Any) -> Any:
     """Return the root of the mean squared error of each bin."""
     return np.sqrt(np.add.reduceat(accuracy.step_sd**2, starts) / widths)
+
+
+def _largest(accuracy: Accuracy, starts: Any) -> Any:
+    """Return the largest standard deviation of each bin."""
+    return np.maximum.reduceat(accuracy.step_sd, starts)
 
 
 def _months(axis: Any, flights: Flights) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,7 +75,8 @@ def command(
     else:
         print_pairs({name: _shown(value) for name, value in record.items() if value is not None})
     if failure is not None:
-        note(f"trilift: not verified: {' '.join(failure.split())}")
+        why = " ".join(failure.split())
+        note(f"trilift: not verified: {why if json else _with_decimals(why)}")
         raise typer.Exit(1)
 
 
@@ -114,3 +116,17 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "NO"
     return str(value)
+
+
+def _with_decimals(text: str) -> str:
+    """Put the value of every rational in a message behind it, for people.
+
+    >>> _with_decimals("sensitivity <= 7/4 fails: it is 3/1")
+    'sensitivity <= 7/4 (1.75) fails: it is 3'
+    """
+    return re.sub(r"(?<![\w./])-?[0-9]+/[0-9]+(?![\w/])", lambda found: _value(found[0]), text)
+
+
+def _value(ratio: str) -> str:
+    top, bottom = ratio.split("/")
+    return top if bottom == "1" else f"{ratio} ({Decimal(top) / Decimal(bottom):.9g})"

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from trilift.counters import Counter
+from trilift.experiments.figures import new_figure
 from trilift.experiments.flights import chain_accuracy, load_flights, read_flights, tree_accuracy
-from trilift.experiments.flights_picture import draw_flights
+from trilift.experiments.flights_picture import _draw_accuracy, draw_flights
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.tree_costs import averaged_kary_tree_cost, binary_tree_cost
 from trilift.lift.trees import averaged_kary_tree
@@ -83,6 +84,17 @@ def test_accuracies_are_those_of_the_matrices() -> None:
     assert [counter.sd(t) ** 2 - rounding for t in (1, 17, 40)] == pytest.approx(
         ours.step_sd[[0, 16, 39]] ** 2
     )
+
+
+def test_curves_reach_the_worst_step_of_their_legend() -> None:
+    pytest.importorskip("matplotlib")
+    n = 5000
+    tree = tree_accuracy(binary_tree_cost(n), epsilon=1.0)
+    axis = new_figure(4.0, 3.0).subplots()
+    _draw_accuracy(axis, np.arange(1, n + 1), [tree])
+    (curve,) = axis.get_lines()
+    assert max(curve.get_ydata()) == pytest.approx(np.sqrt(tree.max_se), rel=1e-12)
+    assert curve.get_label().endswith(f"worst {np.sqrt(tree.max_se):.1f}")
 
 
 def test_pictures_of_short_years(tmp_path: Path) -> None:

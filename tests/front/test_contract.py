@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import trilift.lift
+import typer
+from trilift.application import app
 from trilift.artifacts import Artifact, catalogue, digest, find, save
 from trilift.commands.plan import _MECHANISMS
 from trilift.counters import chain_of
@@ -122,6 +124,16 @@ def test_a_false_certificate_exits_with_1(run: Run, spoil: Callable[[Artifact], 
     for_people = run("certify", "false.npz")
     assert for_people.code == 1
     assert "NO" in for_people.out
+
+
+def test_people_see_decimals_beside_fractions(run: Run) -> None:
+    artifact = find("direct-max-4")
+    low = replace(artifact.certificate, max_row_norm_sq=Fraction(7, 4))
+    save(replace(artifact, certificate=low), "false.npz")
+    for_people, for_programs = run("certify", "false.npz"), run("certify", "false.npz", "--json")
+    assert "max_row_norm_sq   1.75 = 7/4" in for_people.out
+    assert "not verified: max_row_norm_sq <= 7/4 (1.75) fails" in for_people.err
+    assert "not verified: max_row_norm_sq <= 7/4 fails" in for_programs.err
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + bytes(200)])
@@ -334,3 +346,14 @@ def test_usage(run: Run, refused: Callable[..., str]) -> None:
     assert run("plan", "--help").code == 0
     bare = run()  # its exit code depends on the version of typer
     assert "Usage" in bare.out + bare.err
+
+
+def test_every_command_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    commands: Any = typer.main.get_command(app)
+    assert {"count", "plan", "reproduce", "demo"} <= set(commands.commands)
+    for name, command in commands.commands.items():
+        assert f"\n## {name}\n" in text
+        for option in (option for parameter in command.params for option in parameter.opts):
+            if option.startswith("--"):
+                assert option in text or option == "--help", (name, option)
