@@ -6,6 +6,7 @@ from trilift.factorize.estimate import CostEstimate, estimate_cost
 from trilift.factorize.hosts import Hosts, connect
 from trilift.factorize.jobs import Job, estimate_job, read_job
 from trilift.factorize.joint import search_joint_stage
+from trilift.factorize.joint_chain import ChainSearchResult, search_chain
 from trilift.factorize.joint_direct import search_joint_direct
 from trilift.factorize.joint_settings import JointResult, JointSettings, estimate_joint_cost, gentle
 from trilift.factorize.l2 import L2Result, L2Settings, search_l2_direct, search_l2_stage
@@ -21,6 +22,7 @@ from trilift.factorize.sources import load_float_stage, warm_stage
 from trilift.factorize.support import Support, support_of
 
 __all__ = [
+    "ChainSearchResult",
     "CostEstimate",
     "Hosts",
     "Job",
@@ -51,6 +53,7 @@ __all__ = [
     "replay",
     "run_job",
     "run_search",
+    "search_chain",
     "search_direct",
     "search_joint_direct",
     "search_joint_stage",
