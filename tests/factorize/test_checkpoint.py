@@ -6,7 +6,6 @@ import threading
 
 import numpy as np
 import pytest
-from trilift.factorize import checkpoint as module
 from trilift.factorize import search_stage
 from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
 from trilift.factorize.interrupt import Interrupt
