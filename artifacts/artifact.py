@@ -101,6 +101,18 @@ class Provenance:
         return cls(**record)
 
 
+def check_about(stage: Stage, size: int) -> None:
+    """Check that a stage is exact and of the size that its certificate is about.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    if not stage.is_exact:
+        raise ParameterError("an artifact needs an exact stage: complete it first")
+    if stage.size != size:
+        raise ParameterError(f"the certificate is about size {size}, the stage has size {stage.size}")
+
+
 @dataclass(frozen=True, eq=False)
 class Artifact:
     """An exact stage with its certificate and provenance.
@@ -114,12 +126,7 @@ class Artifact:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        if not self.stage.is_exact:
-            raise ParameterError("an artifact needs an exact stage: complete it first")
-        if self.stage.size != self.certificate.size:
-            raise ParameterError(
-                f"the certificate is about size {self.certificate.size}, the stage has size {self.stage.size}"
-            )
+        check_about(self.stage, self.certificate.size)
 
     @property
     def kind(self) -> str:

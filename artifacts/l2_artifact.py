@@ -18,6 +18,7 @@ from trilift.artifacts.artifact import (
     L2_VERSION,
     OtherNormError,
     Provenance,
+    check_about,
     header_of,
     stage_of,
     write_artifact,
@@ -58,12 +59,7 @@ class L2Artifact:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        if not self.stage.is_exact:
-            raise ParameterError("an artifact needs an exact stage: complete it first")
-        if self.stage.size != self.certificate.size:
-            raise ParameterError(
-                f"the certificate is about size {self.certificate.size}, the stage has size {self.stage.size}"
-            )
+        check_about(self.stage, self.certificate.size)
 
     @property
     def name(self) -> str:

@@ -41,9 +41,9 @@ def default_names(horizon: int, *, objective: str) -> tuple[str, ...]:
 
     Only artifacts of size up to :data:`LARGEST` are used, so that a counter starts at once; ``trilift plan``
     finds chains with less error among all of them, to be passed as ``chain=``. Chains are ranked by the sum
-    of their levels' costs; up to horizon 1024, where that is least exact, the
-    first few are compared by exact cost. On the same artifacts :func:`trilift.lift.plan`, which compares more
-    chains exactly, is at most slightly better (a test states by how much).
+    of their levels' costs; up to horizon 1024, where that is least exact, the first few are compared by exact
+    cost. On the same artifacts :func:`trilift.lift.plan`, which compares more chains exactly, is at most
+    slightly better (a test states by how much).
 
     Raises:
         ParameterError: bad arguments.

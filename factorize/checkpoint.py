@@ -11,13 +11,35 @@ from typing import Any
 import numpy as np
 from trilift.factorize.settings import Settings
 from trilift.factorize.state import State
+from trilift.lift.checks import fail
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.files import atomic_write
 
-__all__ = ["load_checkpoint", "read_arrays", "save_checkpoint", "write_arrays"]
+__all__ = ["checkpoint_path", "load_checkpoint", "read_arrays", "save_checkpoint", "write_arrays"]
 
 _FORMAT = "trilift-search-1"
 _ARRAYS = ("V", "v", "mu_V", "mu_v", "nu_V", "nu_v")
+
+
+def checkpoint_path(checkpoint: Any, *, resume: bool) -> Path | None:
+    """Return where a search keeps its checkpoint, or None, checked before anything is computed.
+
+    Raises:
+        ParameterError: not a path, no such folder, nothing to resume from, or a file that is there already
+            and is not to be resumed.
+    """
+    if checkpoint is None:
+        if resume:
+            raise ParameterError("resume needs a checkpoint to resume from, got checkpoint None")
+        return None
+    if not isinstance(checkpoint, (str, Path)):
+        raise fail("checkpoint", "a path or None", checkpoint)
+    path = Path(checkpoint)
+    if not path.parent.is_dir():
+        raise ParameterError(f"checkpoint must lie in an existing folder, got {path}")
+    if path.exists() and not resume:
+        raise ParameterError(f"checkpoint {path} exists: resume from it, or remove it first")
+    return path
 
 
 def save_checkpoint(path: Path, settings: Settings, state: State) -> None:

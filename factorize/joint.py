@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from trilift.factorize.checkpoint import read_arrays
+from trilift.factorize.checkpoint import checkpoint_path, read_arrays
 from trilift.factorize.interrupt import Interrupt
 from trilift.factorize.joint_objective import Point, Problem, stage_at
 from trilift.factorize.joint_settings import (
@@ -30,6 +29,7 @@ from trilift.factorize.progress import Report, reporter
 from trilift.factorize.result import SearchStatus
 from trilift.factorize.schedule import Schedule
 from trilift.factorize.support import THRESHOLD, Support, support_of, used_rows
+from trilift.factorize.versions import versions_of
 from trilift.lift.checks import fail, finite, flag, integer
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import FloatArray, Stage
@@ -131,7 +131,7 @@ def run_joint(
     B, v, w = used_rows(start[0]), start[1], start[2]
     support = support_of(B, dilation=choices["dilation"], threshold=choices["threshold"])
     budget = np.inf if seconds is None else finite("seconds", seconds, above=0)
-    path = _checkpoint_path(checkpoint, resume=flag("resume", resume))
+    path = checkpoint_path(checkpoint, resume=flag("resume", resume))
     bits = choices["weight_bits"]
     make: Callable[[int], JointSettings] = lambda count: make_joint_settings(  # noqa: E731
         support, start=fingerprint(B, v, w), steps=count, **choices
@@ -255,7 +255,7 @@ class _Search:
             steps=state.step,
             history=state.history,
             settings=self.settings,
-            versions=_versions(),
+            versions=versions_of("trilift", "numpy", "scipy"),
             seconds=state.seconds,
         )
 
@@ -300,28 +300,3 @@ def _stored_steps(path: Path) -> int | None:
         return integer("steps", json.loads(str(read_arrays(path)["settings"]))["steps"], minimum=1)
     except (KeyError, TypeError, ValueError):
         return None  # the checkpoint will be refused with a better message
-
-
-def _checkpoint_path(checkpoint: Any, *, resume: bool) -> Path | None:
-    if checkpoint is None:
-        if resume:
-            raise ParameterError("resume needs a checkpoint to resume from, got checkpoint None")
-        return None
-    if not isinstance(checkpoint, (str, Path)):
-        raise fail("checkpoint", "a path or None", checkpoint)
-    path = Path(checkpoint)
-    if not path.parent.is_dir():
-        raise ParameterError(f"checkpoint must lie in an existing folder, got {path}")
-    if path.exists() and not resume:
-        raise ParameterError(f"checkpoint {path} exists: resume from it, or remove it first")
-    return path
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in ("trilift", "numpy", "scipy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from trilift.factorize.checkpoint import load_checkpoint, save_checkpoint
+from trilift.factorize.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint
 from trilift.factorize.devices import Blocks, is_accelerated, local_devices
 from trilift.factorize.estimate import step_seconds
 from trilift.factorize.interrupt import Interrupt
@@ -24,7 +23,8 @@ from trilift.factorize.schedule import Schedule
 from trilift.factorize.settings import Settings, make_settings
 from trilift.factorize.sources import Source, warm_stage
 from trilift.factorize.state import State, initial_state, stage_from
-from trilift.lift.checks import fail, finite, flag, integer
+from trilift.factorize.versions import versions_of
+from trilift.lift.checks import finite, flag, integer
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
@@ -177,16 +177,6 @@ def _run(
     return status
 
 
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in ("trilift", "jax", "jaxlib", "optax", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
-
-
 def run_search(
     settings: Settings,
     *,
@@ -212,7 +202,7 @@ def run_search(
     """
     if bool(settings.initial) != (initial is not None):
         raise ParameterError("initial must be given exactly when the settings start from a stage")
-    path = _checkpoint_path(checkpoint, resume=flag("resume", resume))
+    path = checkpoint_path(checkpoint, resume=flag("resume", resume))
     budget = np.inf if seconds is None else finite("seconds", seconds, minimum=0)
     every = finite("checkpoint_seconds", checkpoint_seconds, minimum=0)
     if devices is not None:
@@ -233,24 +223,9 @@ def run_search(
         history=state.history,
         dropped=settings.starts - state.alive,
         settings=settings,
-        versions=_versions(),
+        versions=versions_of("trilift", "jax", "jaxlib", "optax", "numpy"),
         seconds=state.seconds,
     )
-
-
-def _checkpoint_path(checkpoint: Any, *, resume: bool) -> Path | None:
-    if checkpoint is None:
-        if resume:
-            raise ParameterError("resume needs a checkpoint to resume from, got checkpoint None")
-        return None
-    if not isinstance(checkpoint, (str, Path)):
-        raise fail("checkpoint", "a path or None", checkpoint)
-    path = Path(checkpoint)
-    if not path.parent.is_dir():
-        raise ParameterError(f"checkpoint must lie in an existing folder, got {path}")
-    if path.exists() and not resume:
-        raise ParameterError(f"checkpoint {path} exists: resume from it, or remove it first")
-    return path
 
 
 def _initial(size: Any, initial: Stage | None, warm_start: Source | None) -> Stage | None:

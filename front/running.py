@@ -101,18 +101,10 @@ def _report(result: RunResult, json: bool) -> None:
     artifact = _artifact(result)
     path = result.folder / ARTIFACT
     save(artifact, path)
-    claims = artifact.certificate
     record: dict[str, Any] = {
         "name": artifact.name,
         "path": str(path),
-        "kind": claims.kind,
-        "size": claims.size,
-        "objective": claims.objective,
-        "kappa_max": claims.kappa_max,
-        "kappa_mean": claims.kappa_mean,
-        "interior_kappa_max": claims.interior_kappa_max,
-        "interior_kappa_mean": claims.interior_kappa_mean,
-        "sha256": claims.sha256,
+        **artifact.certificate.summary(),
         "status": result.status,
         "steps": result.steps,
         "run": str(result.folder),

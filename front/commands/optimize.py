@@ -192,18 +192,10 @@ def artifact_of(result: SearchResult) -> Artifact:
 def _report(artifact: Artifact, result: SearchResult, out: Path, json: bool) -> None:
     from trilift.output import note, print_json, print_pairs
 
-    claims = artifact.certificate
-    record = {
+    record: dict[str, Any] = {
         "name": artifact.name,
         "path": str(out),
-        "kind": claims.kind,
-        "size": claims.size,
-        "objective": claims.objective,
-        "kappa_max": claims.kappa_max,
-        "kappa_mean": claims.kappa_mean,
-        "interior_kappa_max": claims.interior_kappa_max,
-        "interior_kappa_mean": claims.interior_kappa_mean,
-        "sha256": claims.sha256,
+        **artifact.certificate.summary(),
         "status": result.status.value,
         "steps": result.steps,
         "starts": result.settings.starts,
