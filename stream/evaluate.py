@@ -12,6 +12,7 @@ bound of a rounding boundary, and then Python integers decide.
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -58,16 +59,20 @@ class _Level:
         kept = list(ledger.measured)
         self.size, self.is_top = stage.size, is_top
         self.shifts = [ledger.places[i] for i in kept]
-        exact_A, exact_g = stage.A[:, kept], stage.g[kept]
-        self.A = exact_A.to_float()
-        self.g = exact_g.to_float()
+        self._exact_parts = stage.A[:, kept], stage.g[kept], stage.w
+        self.A = self._exact_parts[0].to_float()
+        self.g = self._exact_parts[1].to_float()
         self.w = stage.w.to_float()
         self.units = np.ldexp(1.0, -np.array(self.shifts))
-        self.exact = _ExactLevel(exact_A, exact_g, stage.w, self.shifts)
         # (r + 12) u covers a dot product of length r in any order, its factors (u each, draws 2u) and more
         self.gamma = (len(kept) + 12) * _UNIT * _SAFETY
         self.largest_row = float(np.abs(self.A).sum(axis=1).max())
         self.norm_g = float(np.abs(self.g).sum())
+
+    @cached_property
+    def exact(self) -> _ExactLevel:
+        """The exact factors as Python integers: made when a rounding is first decided by them, mostly never."""
+        return _ExactLevel(*self._exact_parts, self.shifts)
 
 
 class _ExactLevel:
