@@ -71,7 +71,7 @@ class _Level:
 
     @cached_property
     def exact(self) -> _ExactLevel:
-        """The exact factors as Python integers: made when a rounding is first decided by them, mostly never."""
+        """The exact factors as Python integers, made when a rounding first needs them: mostly never."""
         return _ExactLevel(*self._exact_parts, self.shifts)
 
 
