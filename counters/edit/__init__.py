@@ -1,0 +1,1 @@
+"""Counters for streams in which somebody can join or leave: everybody after them shifts."""

@@ -1,0 +1,1 @@
+"""Neighbouring streams, sensitivity sets and reductions: tools to test mechanisms with."""
