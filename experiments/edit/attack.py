@@ -31,6 +31,7 @@ __all__ = [
     "attack_threshold",
     "block_rates",
     "check_rates",
+    "clopper_pearson",
     "draw_run",
     "run_attack",
     "statistic",
@@ -191,6 +192,25 @@ def draw_run(rates: ArrayLike, *, seed: int, run: int) -> tuple[bool, NDArray[np
     return inserted, stream, noise_seed
 
 
+def clopper_pearson(correct: int, *, trials: int) -> tuple[float, float]:
+    """Return the 95 % Clopper-Pearson interval of the advantage 2 q - 1, of ``correct`` of ``trials`` guesses.
+
+    Raises:
+        ParameterError: not 0 <= correct <= trials, trials < 1.
+
+    >>> low, high = clopper_pearson(75, trials=100)
+    >>> round(low, 3), round(high, 3)
+    (0.307, 0.663)
+    """
+    from scipy.stats import binomtest
+
+    count = integer("trials", trials, minimum=1)
+    interval = binomtest(integer("correct", correct, minimum=0, maximum=count), count).proportion_ci(
+        CONFIDENCE, method="exact"
+    )
+    return 2 * float(interval.low) - 1, 2 * float(interval.high) - 1
+
+
 def summarise(
     inserted: ArrayLike, *, statistics: ArrayLike, errors: ArrayLike, rates: ArrayLike
 ) -> AttackResult:
@@ -202,8 +222,6 @@ def summarise(
         errors: root mean square error of each run, shape (runs,).
         rates: rates p, shape (T,).
     """
-    from scipy.stats import binomtest
-
     p = check_rates(rates)
     bits = np.asarray(inserted, dtype=np.bool_)
     values = np.asarray(statistics, dtype=np.float64)
@@ -212,14 +230,14 @@ def summarise(
     if runs == 0 or bits.shape != values.shape or bits.shape != rmse.shape or bits.ndim != 1:
         raise ParameterError("inserted, statistics and errors must be vectors of one length > 0")
     correct = int(np.count_nonzero((values > theta) == bits))
-    interval = binomtest(correct, runs).proportion_ci(CONFIDENCE, method="exact")
+    low, high = clopper_pearson(correct, trials=runs)
     return AttackResult(
         steps=p.size,
         runs=runs,
         correct=correct,
         advantage=2 * correct / runs - 1,
-        ci_low=2 * float(interval.low) - 1,
-        ci_high=2 * float(interval.high) - 1,
+        ci_low=low,
+        ci_high=high,
         rmse=float(rmse.mean()),
         rmse_se=float(rmse.std(ddof=1)) / math.sqrt(runs) if runs > 1 else 0.0,
         threshold=theta,
