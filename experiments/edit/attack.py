@@ -193,14 +193,14 @@ def draw_run(rates: ArrayLike, *, seed: int, run: int) -> tuple[bool, NDArray[np
 
 
 def clopper_pearson(correct: int, *, trials: int) -> tuple[float, float]:
-    """Return the 95 % Clopper-Pearson interval of the advantage 2 q - 1, of ``correct`` of ``trials`` guesses.
+    """Return the 95 % Clopper-Pearson interval of 2 q - 1 for ``correct`` of ``trials`` guesses.
 
     Raises:
         ParameterError: not 0 <= correct <= trials, trials < 1.
 
     >>> low, high = clopper_pearson(75, trials=100)
     >>> round(low, 3), round(high, 3)
-    (0.307, 0.663)
+    (0.307, 0.662)
     """
     from scipy.stats import binomtest
 
