@@ -18,7 +18,9 @@ from trilift.lift.errors import ParameterError
 __all__ = ["ByteStream", "Lines", "Numbered", "parse_integer", "read_column", "read_plain", "reader"]
 
 Value = int | Fraction
-Numbered = tuple[int, Value]
+Numbered = tuple[int, Value | None]
+"""The number of a line and what it holds: None for "no event", where that is taken."""
+
 Parse = Callable[[str], Value | None]
 
 _CHUNK = 1 << 18
@@ -28,6 +30,12 @@ MAX_LINE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 _SHOWN_COLUMNS = 20
+
+NO_EVENT_LINE = "null"
+"""What stands for "no event" on a line of its own, as in JSON; in a CSV it is the empty cell."""
+
+_NOT_TAKEN = ' (an empty cell is "no event" with --neighbours edit alone)'
+_ONE_COLUMN = ' (in a CSV of one column, write "no event" as two double quotes)'
 
 
 class ByteStream(Protocol):
@@ -103,14 +111,15 @@ def parse_integer(text: str) -> int | None:
 class _Blanks:
     """Blank lines are refused, except a single one at the very end."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, *, hint: str = "") -> None:
         self._lines = lines
+        self._hint = hint
         self._seen: int | None = None
 
     def check(self, *, blank: bool) -> bool:
         """Tell whether the last line is blank, and refuse an earlier one now that it was not the last."""
         if self._seen is not None:
-            raise self._lines.refused("blank", number=self._seen)
+            raise self._lines.refused(f"blank{self._hint}", number=self._seen)
         if blank:
             self._seen = self._lines.number
         return blank
@@ -137,26 +146,35 @@ def _remedy(written: str, parse: Parse) -> str:
     return " (for decimals: --resolution 1/128)"
 
 
-def read_plain(lines: Lines, *, parse: Parse = parse_integer) -> Iterator[Numbered]:
+def read_plain(lines: Lines, *, parse: Parse = parse_integer, no_event: bool = False) -> Iterator[Numbered]:
     """Yield (line, number) for a text of one number a line.
 
     Args:
         lines: the text.
         parse: :func:`parse_integer`, or :func:`trilift.arguments.parse_number` for decimals.
+        no_event: take a line ``null`` as None, "no event".
 
     Raises:
         ParameterError: naming the first line that is not a number, when it is reached.
     """
-    blanks = _Blanks(lines)
+    blanks = _Blanks(lines, hint=f' ("no event" is written {NO_EVENT_LINE})' if no_event else "")
     for text in lines:
         if blanks.check(blank=not text.strip(" \t\n")):
+            continue
+        if no_event and text.strip(" \t\n") == NO_EVENT_LINE:
+            yield lines.number, None
             continue
         hint = " (for a table with a header, name the --column)" if lines.number == 1 else ""
         yield lines.number, _number(text, parse, lines, number=lines.number, hint=hint)
 
 
 def read_column(
-    lines: Lines, column: str, *, parse: Parse = parse_integer, delimiter: str = ","
+    lines: Lines,
+    column: str,
+    *,
+    parse: Parse = parse_integer,
+    delimiter: str = ",",
+    no_event: bool = False,
 ) -> Iterator[Numbered]:
     """Yield (line, number) for one column of a CSV with a header.
 
@@ -165,6 +183,7 @@ def read_column(
         column: name of the column, as in the header (spaces around it do not count).
         parse: as in :func:`read_plain`.
         delimiter: what separates the fields.
+        no_event: take an empty field as None, "no event".
 
     Raises:
         ParameterError: no such column (those there are listed), a row of another length than the header, a
@@ -185,11 +204,17 @@ def read_column(
         if header is None:
             header = [name.strip() for name in row]
             index = _column_index(lines, header, column)
+            blanks = _Blanks(lines, hint=_ONE_COLUMN if no_event and len(header) == 1 else "")
         elif not blanks.check(blank=not row):
             if len(row) != len(header):
                 why = f"{len(row)} field{'s'[: len(row) != 1]}, but the header has {len(header)}"
                 raise lines.refused(why, number=start)
-            yield start, _number(row[index], parse, lines, number=start)
+            empty = not row[index].strip(" \t\n")
+            if empty and no_event:
+                yield start, None
+            else:
+                hint = _NOT_TAKEN if empty else ""
+                yield start, _number(row[index], parse, lines, number=start, hint=hint)
         start = lines.number + 1
 
 
@@ -205,11 +230,11 @@ def _column_index(lines: Lines, header: list[str], column: str) -> int:
 
 
 def reader(
-    stream: ByteStream, *, column: str | None, integers: bool, delimiter: str
+    stream: ByteStream, *, column: str | None, integers: bool, delimiter: str, no_event: bool = False
 ) -> tuple[Lines, Iterator[Numbered]]:
-    """Return the lines of a stream, and the numbers read from them."""
+    """Return the lines of a stream, and the numbers read from them: see :func:`read_column`."""
     lines = Lines(stream)
     parse = parse_integer if integers else parse_number
     if column is None:
-        return lines, read_plain(lines, parse=parse)
-    return lines, read_column(lines, column, parse=parse, delimiter=delimiter)
+        return lines, read_plain(lines, parse=parse, no_event=no_event)
+    return lines, read_column(lines, column, parse=parse, delimiter=delimiter, no_event=no_event)

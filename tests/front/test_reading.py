@@ -10,6 +10,10 @@ from trilift.arguments import number, parse_number
 from trilift.lift.errors import ParameterError
 from trilift.reading import MAX_LINE, Lines, reader
 
+EMPTY = ' (an empty cell is "no event" with --neighbours edit alone)'
+
+EMPTY_ROW = 'line 3: blank (in a CSV of one column, write "no event" as two double quotes)'
+
 
 class Pieces(io.BytesIO):
     """A stream that hands over pieces of given sizes."""
@@ -188,7 +192,8 @@ def test_another_delimiter() -> None:
     [
         (b"day,late\n1\n", "line 2: 1 field, but the header has 2"),
         (b"day,late\n1,0\n1,0,0\n", "line 3: 3 fields, but the header has 2"),
-        (b"day,late\n1,\n", "line 2: not an integer"),
+        (b"day,late\n1,\n", f"line 2: not an integer{EMPTY}"),
+        (b"day,late\n1, \n", f"line 2: not an integer{EMPTY}"),
         (b"day,late\n1,NA\n", "line 2: not an integer"),
         (b"day,late\n\n1,0\n", "line 2: blank"),
         (b"day\n1\n", "line 1: no column is named 'late'; there are 'day'"),
@@ -200,6 +205,44 @@ def test_refused_csv(data: bytes, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         column(data, "late")
     assert str(caught.value) == message
+
+
+def events(data: bytes, name: str | None = None) -> list[tuple[int, object]]:
+    found = reader(io.BytesIO(data), column=name, integers=True, delimiter=",", no_event=True)
+    return list(found[1])
+
+
+def test_no_event_is_an_empty_cell_of_a_csv() -> None:
+    rows = b'day,late\n1,\n2,0\n3,""\n4,1\n5, \n'
+    assert events(rows, "late") == [(2, None), (3, 0), (4, None), (5, 1), (6, None)]
+    assert events(b'late\n1\n""\n0\n', "late") == [(2, 1), (3, None), (4, 0)]
+
+
+def test_no_event_is_null_on_a_line_of_its_own() -> None:
+    assert events(b"1\nnull\n0\n null\r\n\n") == [(1, 1), (2, None), (3, 0), (4, None)]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "message"),
+    [
+        (b"1\n\n0\n", None, 'line 2: blank ("no event" is written null)'),
+        (b"1\nNull\n", None, "line 2: not an integer"),
+        (b'1\n""\n', None, "line 2: not an integer"),
+        (b"late\n1\n\n0\n", "late", EMPTY_ROW),
+        (b"day,late\n1,0\n\n2,1\n", "late", "line 3: blank"),
+        (b"day,late\n1,null\n", "late", "line 2: not an integer"),
+        (b"day,late\n1,NA\n", "late", "line 2: not an integer"),
+    ],
+)
+def test_nothing_else_is_no_event(data: bytes, name: str | None, message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        events(data, name)
+    assert str(caught.value) == message
+
+
+def test_null_is_a_number_to_nobody_else() -> None:
+    with pytest.raises(ParameterError, match=r"^line 2: not an integer$"):
+        plain(b"1\nnull\n")
 
 
 def test_a_quote_that_never_ends_is_refused() -> None:
