@@ -1,7 +1,7 @@
 """Exact discrete Laplace variates, vectorised, every one at a fixed address of a keystream.
 
-X has integer scale t >= 1 and P(X = x) proportional to u^|x|, u = exp(-1/t). It is drawn from its parts,
-which are independent:
+X has scale t, an integer >= 1 or a fraction, and P(X = x) proportional to u^|x|, u = exp(-1/t). It is drawn
+from its parts, which are independent:
 
 * X is nonzero with probability 2u / (1+u); its sign is one fair bit; |X| = 1 + G with P(G >= g) = u^g.
 * The binary digits of the geometric G are independent, because u^G is the product over the digits of
@@ -17,17 +17,18 @@ Rejection samplers (Canonne, Kamath, Steinke 2020, among them) use a random numb
 place in the keystream that serves a draw depends on the draws before it, or each draw needs its own loop.
 Here every row reads the same words whatever their values: a draw is a function of (key, level, block, row)
 alone, no batching can matter, and numpy compares whole blocks at once. Nothing is a float, nothing is
-rejected, and all scales, from 1 to past 2^200, take the same path.
+rejected, and all scales, from 2^-10 to past 2^200, take the same path.
 
 Layout of a block (bound to :data:`SAMPLER_ID`; golden values in the tests hold it fast): rows in order; a row
-of scale t has W words, W the least multiple of 8 with W >= bitlength(64 t - 1) + 3. They are the zero test,
-the sign, the tail test, and digits 0 .. J-1 with J = W - 3.
+of scale t has W words, W the least multiple of 8 with W >= bitlength(ceil(64 t) - 1) + 3. They are the zero
+test, the sign, the tail test, and digits 0 .. J-1 with J = W - 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -39,20 +40,30 @@ from trilift.lift.errors import ParameterError
 from trilift.stream import thresholds
 from trilift.stream.draws import FLAGS, NEGATIVE, NONZERO, TAIL_EVENT, Draws, Part
 from trilift.stream.keystream import MAX_WORDS, TAIL, TIE, Blocks, WordSource, stream_blocks
-from trilift.stream.thresholds import Threshold
+from trilift.stream.thresholds import Scale, Threshold
 
 __all__ = ["SAMPLER_ID", "LaplaceRows", "row_words", "variance"]
 
 SAMPLER_ID = "trilift/laplace/1"
 _TAIL_BITS = 6  # 2^J >= 2^6 t
+_LEAST_FRACTION = Fraction(1, 1 << 10)
 _SIGN_LIMIT = 1 << 31
 _PIECE_WORDS = 1 << 16
 _CHUNK_WORDS = 1 << 18
 
 
-def row_words(scale: int) -> int:
+def _checked(scale: Any) -> Scale:
+    """Return a scale as an integer >= 1 or a fraction >= 2^-10 (below, exp(1/t) would get too long)."""
+    if isinstance(scale, Fraction) and scale.denominator != 1:
+        if scale < _LEAST_FRACTION:
+            raise fail("scale", f"at least {_LEAST_FRACTION}", scale)
+        return scale
+    return integer("scale", scale.numerator if isinstance(scale, Fraction) else scale, minimum=1)
+
+
+def row_words(scale: Scale) -> int:
     """Return W, the number of 32-bit words that a row of this scale reads per block."""
-    digits = ((scale << _TAIL_BITS) - 1).bit_length()
+    digits = (-(-(scale.numerator << _TAIL_BITS) // scale.denominator) - 1).bit_length()
     return -(-(digits + FLAGS) // 8) * 8
 
 
@@ -75,7 +86,7 @@ def variance(scale: int) -> float:
         raise fail("scale", "an integer whose variance is within the range of a float", scale) from None
 
 
-def _threshold(scale: int, word: int) -> Threshold | None:
+def _threshold(scale: Scale, word: int) -> Threshold | None:
     """Return the probability behind a row's word; None for the sign, whose limit 2^31 is exact."""
     if word == NONZERO:
         return thresholds.nonzero(scale)
@@ -86,7 +97,7 @@ def _threshold(scale: int, word: int) -> Threshold | None:
     return thresholds.digit(word - FLAGS, scale)
 
 
-def _limits(scale: int) -> NDArray[np.uint32]:
+def _limits(scale: Scale) -> NDArray[np.uint32]:
     rules = (_threshold(scale, word) for word in range(row_words(scale)))
     limits = [_SIGN_LIMIT if rule is None else rule.floor(32) for rule in rules]
     return np.array(limits, dtype="<u4")
@@ -106,10 +117,10 @@ class LaplaceRows:
     """The sampling plan of the rows of a level: which words each row reads and what they are compared with.
 
     Args:
-        scales: one integer >= 1 for each row, any size.
+        scales: one for each row: an integer >= 1, or a fraction >= 2^-10, any size.
 
     Raises:
-        ParameterError: if a scale is no integer >= 1, or a block would need more than 2^32 words.
+        ParameterError: if a scale is neither, or a block would need more than 2^32 words.
 
     >>> from trilift.stream.keys import simulation_key
     >>> from trilift.stream.keystream import Keystream
@@ -120,11 +131,11 @@ class LaplaceRows:
     True
     """
 
-    def __init__(self, scales: Sequence[int] | NDArray[Any]) -> None:
-        self._scales = tuple(integer("scale", scale, minimum=1) for scale in scales)
+    def __init__(self, scales: Sequence[Scale] | NDArray[Any]) -> None:
+        self._scales = tuple(map(_checked, scales))
         self._pieces: list[_Piece] = []
-        tables: dict[int, NDArray[np.uint32]] = {}
-        tiled: dict[tuple[int, ...], NDArray[np.uint32]] = {}
+        tables: dict[Scale, NDArray[np.uint32]] = {}
+        tiled: dict[tuple[Scale, ...], NDArray[np.uint32]] = {}
         start = 0
         for rows, width in self._runs():
             scales_here = self._scales[rows.start : rows.stop]
@@ -148,7 +159,7 @@ class LaplaceRows:
             first = stop
 
     @property
-    def scales(self) -> tuple[int, ...]:
+    def scales(self) -> tuple[Scale, ...]:
         """The scales, one per row."""
         return self._scales
 

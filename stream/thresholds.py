@@ -1,7 +1,7 @@
 """Binary expansions of the probabilities that the Laplace sampler compares against, certified digit by digit.
 
-Every probability has the form p = c / (d + exp(2^shift / odd)) with small integers c, d. ``floor(bits)`` is
-floor(p 2^bits) exactly: exp is enclosed between two integers over a power of two, and the precision is raised
+Every probability has the form p = c / (d + exp(times 2^shift / odd)), c and d small integers. ``floor(bits)``
+is floor(p 2^bits) exactly: exp is enclosed between two integers over a power of two, and the precision is raised
 until both ends give the same floor. This ends, because exp of a nonzero rational is irrational
 (Lindemann-Weierstrass), hence p 2^bits is no integer. No floating point is used.
 
@@ -21,7 +21,10 @@ from functools import lru_cache
 from trilift.lift.checks import integer
 from trilift.lift.errors import StateError
 
-__all__ = ["Threshold", "digit", "exp_bounds", "nonzero", "tail", "variance_bounds"]
+__all__ = ["Scale", "Threshold", "digit", "exp_bounds", "nonzero", "tail", "variance_bounds"]
+
+Scale = int | Fraction
+"""Scale of a discrete Laplace variate on the integers: a positive rational."""
 
 WORD = 32
 _REDUCTION = 8
@@ -63,7 +66,7 @@ def exp_bounds(numerator: int, denominator: int, *, bits: int) -> tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The probability c / (d + exp(2^shift / odd)), as an exact binary expansion.
+    """The probability c / (d + exp(times 2^shift / odd)), as an exact binary expansion.
 
     Scales that differ by a power of two share these values: the digit j at scale odd * 2^s is the digit
     j - s at scale odd, so equal probabilities are equal objects and their floors are computed once.
@@ -73,6 +76,7 @@ class Threshold:
     d: int
     odd: int
     shift: int
+    times: int = 1
 
     def floor(self, bits: int) -> int:
         """Return floor(p 2^bits), exactly."""
@@ -98,7 +102,7 @@ class Threshold:
 
 @lru_cache(maxsize=1 << 16)
 def _floor(p: Threshold, bits: int) -> int:
-    numerator, denominator = (1 << p.shift, p.odd) if p.shift >= 0 else (1, p.odd << -p.shift)
+    numerator, denominator = p.times << max(p.shift, 0), p.odd << max(-p.shift, 0)
     precision = bits + 32
     while True:
         low, high = exp_bounds(numerator, denominator, bits=precision)
@@ -109,28 +113,32 @@ def _floor(p: Threshold, bits: int) -> int:
         precision *= 2
 
 
-def _split(scale: int) -> tuple[int, int]:
-    """Return (odd, s) with scale = odd 2^s."""
-    twos = (scale & -scale).bit_length() - 1
-    return scale >> twos, twos
+def _threshold(c: int, d: int, j: int, scale: Scale) -> Threshold:
+    """Return c / (d + exp(2^j / scale))."""
+    odd, twos = _split(scale.numerator)
+    times, halves = _split(scale.denominator)
+    return Threshold(c=c, d=d, odd=odd, shift=j - twos + halves, times=times)
 
 
-def digit(j: int, scale: int) -> Threshold:
+def _split(number: int) -> tuple[int, int]:
+    """Return (odd, s) with number = odd 2^s."""
+    twos = (number & -number).bit_length() - 1
+    return number >> twos, twos
+
+
+def digit(j: int, scale: Scale) -> Threshold:
     """P(binary digit j of G is 1) = 1 / (1 + exp(2^j / scale)), G geometric with ratio exp(-1/scale)."""
-    odd, twos = _split(scale)
-    return Threshold(c=1, d=1, odd=odd, shift=j - twos)
+    return _threshold(1, 1, j, scale)
 
 
-def nonzero(scale: int) -> Threshold:
+def nonzero(scale: Scale) -> Threshold:
     """P(X != 0) = 2 / (1 + exp(1 / scale)) for the discrete Laplace variate X of this scale."""
-    odd, twos = _split(scale)
-    return Threshold(c=2, d=1, odd=odd, shift=-twos)
+    return _threshold(2, 1, 0, scale)
 
 
-def tail(j: int, scale: int) -> Threshold:
+def tail(j: int, scale: Scale) -> Threshold:
     """P(G >= 2^j) = exp(-2^j / scale), G geometric with ratio exp(-1/scale)."""
-    odd, twos = _split(scale)
-    return Threshold(c=1, d=0, odd=odd, shift=j - twos)
+    return _threshold(1, 0, j, scale)
 
 
 def variance_bounds(scale: int, *, bits: int = 80) -> tuple[Fraction, Fraction]:
