@@ -1,8 +1,8 @@
 """Binary expansions of the probabilities that the Laplace sampler compares against, certified digit by digit.
 
 Every probability has the form p = c / (d + exp(times 2^shift / odd)), c and d small integers. ``floor(bits)``
-is floor(p 2^bits) exactly: exp is enclosed between two integers over a power of two, and the precision is raised
-until both ends give the same floor. This ends, because exp of a nonzero rational is irrational
+is floor(p 2^bits) exactly: exp is enclosed between two integers over a power of two, and the precision is
+raised until both ends give the same floor. This ends, because exp of a nonzero rational is irrational
 (Lindemann-Weierstrass), hence p 2^bits is no integer. No floating point is used.
 
 Enclosure of exp(x), x > 0 rational: with y = x / 2^k < 2^-7 the Taylor terms y^i / i! are carried as two
