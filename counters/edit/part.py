@@ -1,0 +1,108 @@
+"""Part: buckets that end when a noisy running sum of their inputs passes a noisy threshold.
+
+Every bucket is a fresh run of the sparse vector technique (:mod:`trilift.counters.edit.svt`) on the sum of
+its own inputs. A quiet stretch makes one long bucket, a busy one short ones, and a stream without events none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from trilift.counters.edit.rules import PartRule
+from trilift.counters.edit.svt import SVTNoise, SVTRule, ceil_log, first_top
+from trilift.lift.integers import add, shrink
+from trilift.stream.keys import DigestBuilder, derive_key
+from trilift.stream.laplace import SAMPLER_ID
+
+__all__ = ["Part", "Partition", "part_rule"]
+
+Integers = np.ndarray[Any, np.dtype[Any]]
+
+
+class Partition(Protocol):
+    """Cuts a stream into buckets; holds no position."""
+
+    def cuts(
+        self, sums: Integers, *, bucket: int, clock: int, opened: int, most: int | None = None
+    ) -> list[int]:
+        """Return the indices of the steps that end a bucket, among k more steps. Secret.
+
+        Args:
+            sums: running sums of the stream after each of the k steps, in input lattice steps.
+            bucket: number of buckets that have ended before.
+            clock: steps taken in the bucket that is open.
+            opened: running sum of the stream when that bucket began.
+            most: no more than this many buckets end.
+        """
+        ...
+
+
+def part_rule(rule: PartRule, *, high: int) -> SVTRule:
+    """Return the runs of a partition for inputs of at most ``high`` lattice steps."""
+    return SVTRule.make(rule.epsilon, high=high, factor=rule.clock_drift, offset=rule.shift)
+
+
+class Part:
+    """The partition of ECC: a run per bucket, the clock of thresholds starting again with each.
+
+    Bucket l = 1, 2, ... starts from tau_l = ceil(D tau) + ceil(D d_l ln l) + 2 lattice points. With
+    g_l = ceil((D tau + D d_l ln l - D)/2) its good event is E_l = {Z0 >= -g_l, Y <= g_l, Z_1 <= g_l}. On it
+    the first step is never TOP, and no first step with the noise Y of the shift lemma: 2 g_l + D < tau_l <=
+    th_1, whether thresholds drift or not. The two points (2^-20 of an input) are there for this.
+
+    Args:
+        rule: public parameters.
+        high: largest input in lattice steps.
+        key: 32 secret bytes, the stream's.
+        stream_id: 16 bytes.
+        purpose: path that is unique per key.
+    """
+
+    def __init__(self, rule: PartRule, *, high: int, key: bytes, stream_id: bytes, purpose: str) -> None:
+        self._rule = rule
+        self._svt = part_rule(rule, high=high)
+        digest = DigestBuilder("trilift/edit/part/1").add("sampler", SAMPLER_ID)
+        for name in ("epsilon", "factor"):
+            digest.add(name, getattr(self._svt, name))
+        for name in ("weight", "unit", "scale", "offset"):
+            digest.add(name, int(getattr(self._svt, name)))
+        digest.add("tau", rule.tau).add("bucket drift", rule.bucket_drift)
+        self.digest = digest.digest()
+        derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
+        self._noise = SVTNoise(self._svt, key=derived)
+
+    def __repr__(self) -> str:
+        return f"Part(epsilon={self._rule.epsilon}, noise secret)"
+
+    @property
+    def svt(self) -> SVTRule:
+        """Lattice, scales and drift of the runs."""
+        return self._svt
+
+    def start(self, bucket: int) -> int:
+        """Return tau_l in lattice points; ``bucket`` = l - 1."""
+        drift = int(ceil_log(self._svt.unit * self._rule.bucket_drift, bucket + 1))
+        return -(-self._svt.unit * self._rule.tau // 1) + drift + 2
+
+    def cuts(
+        self, sums: Integers, *, bucket: int, clock: int, opened: int, most: int | None = None
+    ) -> list[int]:
+        """Return the indices of the steps that end a bucket: see :class:`Partition`."""
+        found: list[int] = []
+        begin = 0
+        while begin < len(sums) and (most is None or len(found) < most):
+            index = first_top(
+                self._svt,
+                self._noise,
+                add(sums[begin:], shrink(np.array(-opened, dtype=object))),
+                bucket=bucket + 1,
+                clock=clock,
+                threshold=self.start(bucket),
+            )
+            if index < 0:
+                break
+            found.append(begin + index)
+            begin, opened = begin + index + 1, int(sums[begin + index])
+            bucket, clock = bucket + 1, 0
+        return found
