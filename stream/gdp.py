@@ -6,8 +6,8 @@ every epsilon it is (epsilon, delta)-private exactly for delta at least
     delta(epsilon, mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 
 (Balle, Wang 2018, theorem 8). Mechanisms mu_1, mu_2, ... compose, adaptively too, to mu^2 = sum mu_i^2.
-delta is so small in what is built here that only its logarithm can be held, so deltas are given and returned as
-ln delta: rationals, together with the direction in which they were rounded. Proofs are made with balls
+delta is so small in what is built here that only its logarithm can be held, so deltas are given and returned
+as ln delta: rationals, together with the direction in which they were rounded. Proofs are made with balls
 (:mod:`trilift.stream.balls`); floats serve plans, and say so in their names.
 """
 
@@ -121,8 +121,8 @@ def ln_delta_float(epsilon: float, mu: float) -> float:
 def mu_for(epsilon: Any, *, ln_delta: Any) -> Fraction:
     """Return the largest mu whose Gaussian mechanism is (epsilon, delta)-private, rounded down.
 
-    Proved: delta(epsilon, mu) <= e^ln_delta for the rational returned, because the curve increases in mu. It is
-    within relative 2^-47 of the largest such mu.
+    Proved: delta(epsilon, mu) <= e^ln_delta for the rational returned. It is within relative 2^-47 of the
+    largest such mu, because the curve increases in mu.
 
     Args:
         epsilon: between 1e-7 and 1e7.
