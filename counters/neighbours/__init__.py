@@ -1,1 +1,102 @@
 """Neighbouring streams, sensitivity sets and reductions: tools to test mechanisms with."""
+
+from trilift.counters.neighbours.coupling import (
+    Coupling,
+    couple,
+    gap_difference,
+    gaps,
+    interval_sums,
+    sum_difference,
+)
+from trilift.counters.neighbours.edit import (
+    absorbing_step,
+    are_edit_neighbours,
+    are_extended_neighbours,
+    edit_neighbours,
+    extended_neighbours,
+    insert,
+    insertion_neighbours,
+    is_insertion_of,
+    random_edit_neighbour,
+)
+from trilift.counters.neighbours.lifting import Lifted, is_data_independent, lift, noise_of
+from trilift.counters.neighbours.prefix import (
+    are_prefix_neighbours,
+    prefix_neighbours,
+    random_prefix_neighbour,
+)
+from trilift.counters.neighbours.reductions import (
+    are_distinct_neighbours,
+    count_distinct,
+    decode_sums,
+    delete_item,
+    difference_stream,
+    random_updates,
+    trits_to_bits,
+)
+from trilift.counters.neighbours.sensitivity import (
+    l1_sensitivity,
+    l2_sensitivity_squared,
+    running_sum_differences,
+    sensitivity_set,
+    witness,
+)
+from trilift.counters.neighbours.streams import all_streams, as_stream, prefix_sums, random_stream, sparsity
+from trilift.counters.neighbours.swap import (
+    are_all_step_neighbours,
+    are_step_neighbours,
+    follows_consecutively,
+    random_all_step_neighbour,
+    random_consecutive_neighbour,
+    random_step_neighbour,
+    step_neighbours,
+)
+
+__all__ = [
+    "Coupling",
+    "Lifted",
+    "absorbing_step",
+    "all_streams",
+    "are_all_step_neighbours",
+    "are_distinct_neighbours",
+    "are_edit_neighbours",
+    "are_extended_neighbours",
+    "are_prefix_neighbours",
+    "are_step_neighbours",
+    "as_stream",
+    "count_distinct",
+    "couple",
+    "decode_sums",
+    "delete_item",
+    "difference_stream",
+    "edit_neighbours",
+    "extended_neighbours",
+    "follows_consecutively",
+    "gap_difference",
+    "gaps",
+    "insert",
+    "insertion_neighbours",
+    "interval_sums",
+    "is_data_independent",
+    "is_insertion_of",
+    "l1_sensitivity",
+    "l2_sensitivity_squared",
+    "lift",
+    "noise_of",
+    "prefix_neighbours",
+    "prefix_sums",
+    "random_all_step_neighbour",
+    "random_consecutive_neighbour",
+    "random_edit_neighbour",
+    "random_prefix_neighbour",
+    "random_step_neighbour",
+    "random_stream",
+    "random_updates",
+    "running_sum_differences",
+    "sensitivity_set",
+    "sparsity",
+    "step_neighbours",
+    "sum_difference",
+    "trits_to_bits",
+    "witness",
+]
