@@ -1,24 +1,53 @@
-"""Counting a stream of text: batches that never wait for a line, states saved before values are shown."""
+"""Counting a stream of text: batches that never wait for a line, states saved before values are shown.
+
+What counts is a :class:`Tally`: :class:`Plain` around a counter of numbers; for edit-neighbouring streams, in
+which a line may say "no event", :class:`trilift.counting_edit.Edit`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 import numpy as np
-from trilift.counters import Counter
 from trilift.counters.lock import exclusive
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.output import write
-from trilift.reading import Lines, Numbered
+from trilift.reading import Lines, Numbered, Value
 
-__all__ = ["Sink", "check_stream", "count_stream", "exclusive", "value_text"]
+__all__ = ["Plain", "Sink", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
 
 _BATCH = 1 << 16
 _INT64_SAFE = 1 << 62
 _FLOAT_SAFE = 1 << 53
+
+
+class Tally(Protocol):
+    """A counter as the command line sees it."""
+
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of steps that can be released; None for any number."""
+
+    @property
+    def integers(self) -> bool:
+        """Whether inputs are integers, not decimals."""
+
+    def checked(self, number: int, value: Value | None) -> Any:
+        """Return an input as :meth:`advance` takes it.
+
+        Raises:
+            ParameterError: outside the bounds; it names the line and not the value.
+        """
+
+    def advance(self, inputs: list[Any]) -> list[Any]:
+        """Count checked inputs, and return what is released for each."""
 
 
 def value_text(value: int | float | Fraction) -> str:
@@ -78,7 +107,7 @@ class Sink:
 
 
 def count_stream(
-    counter: Counter,
+    tally: Tally,
     lines: Lines,
     numbers: Iterator[Numbered],
     sink: Sink,
@@ -92,7 +121,7 @@ def count_stream(
     value is seen that a saved state does not know.
 
     Args:
-        counter: what counts them.
+        tally: what counts them.
         lines: the text, which says whether more of it is here.
         numbers: the numbers of its lines.
         sink: where released values go.
@@ -103,72 +132,100 @@ def count_stream(
         ParameterError: a line that is not acceptable; those before it are released, it and the rest are not.
         HorizonError: a line past the horizon, likewise.
     """
-    start = counter.step
-    batch: list[int] = []
+    start = tally.step
+    batch: list[Any] = []
 
     def release() -> None:
         if batch:
-            first = counter.step + 1
-            values = _advance(counter, batch)
+            first = tally.step + 1
+            values = tally.advance(batch)
             batch.clear()
             save()
             sink.write(first, values)
 
     try:
-        for value in _inputs(counter, numbers):
+        for value in _inputs(tally, numbers):
             batch.append(value)
             if len(batch) == _BATCH or not lines.ready:
                 release()
     except (ParameterError, HorizonError) as error:
         release()
-        released = counter.step - start
+        released = tally.step - start
         raise type(error)(f"{error}; values released: {released}{advice if released else ''}") from None
     release()
-    return counter.step - start
+    return tally.step - start
 
 
-def check_stream(counter: Counter, numbers: Iterator[Numbered]) -> int:
+def check_stream(tally: Tally, numbers: Iterator[Numbered]) -> int:
     """Check all numbers as counting would; release nothing, and return how many there are.
 
     Raises:
         ParameterError, HorizonError: the first line that would be refused.
     """
-    return sum(1 for _ in _inputs(counter, numbers))
+    return sum(1 for _ in _inputs(tally, numbers))
 
 
-def _inputs(counter: Counter, numbers: Iterator[Numbered]) -> Iterator[int]:
-    """Yield inputs in lattice steps, checked against the counter's bounds and the steps that it has left."""
-    left = counter.horizon - counter.step
+def _inputs(tally: Tally, numbers: Iterator[Numbered]) -> Iterator[Any]:
+    """Yield inputs, checked against the counter's bounds and the steps that it has left."""
+    left = None if tally.horizon is None else tally.horizon - tally.step
     for number, value in numbers:
-        if left == 0:
-            raise HorizonError(f"line {number}: past the horizon {counter.horizon}")
-        left -= 1
-        yield _checked(counter, number, value)
+        if left is not None:
+            if left == 0:
+                raise HorizonError(f"line {number}: past the horizon {tally.horizon}")
+            left -= 1
+        yield tally.checked(number, value)
 
 
-def _checked(counter: Counter, number: int, value: int | Fraction) -> int:
-    """Return an input in lattice steps."""
-    rule = counter.setup.rule
-    if rule.places == 0 and rule.low <= value <= rule.high and isinstance(value, int):
-        return value
-    try:
-        return rule.one(value)
-    except ParameterError:
-        unit = Fraction(1, 1 << rule.places)
-        bounds = f"[{rule.low * unit}, {rule.high * unit}]"
-        raise ParameterError(
-            f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
-        ) from None
+class Plain:
+    """A counter whose inputs are numbers: a :class:`Tally`."""
 
+    def __init__(self, counter: Any) -> None:
+        self.counter = counter
+        self._rule = counter.setup.rule
 
-def _advance(counter: Counter, steps: list[int]) -> list[Any]:
-    """Count inputs given in lattice steps: as an array where that is exact, else one by one."""
-    rule = counter.setup.rule
-    largest = max(abs(rule.low), abs(rule.high))
-    if rule.places == 0 and largest < _INT64_SAFE:
-        released: list[Any] = counter.extend(np.array(steps, dtype=np.int64)).tolist()
-    elif rule.places and largest < _FLOAT_SAFE:
-        released = counter.extend(np.ldexp(np.array(steps, dtype=np.float64), -rule.places)).tolist()
-    else:
-        released = [counter.update(Fraction(step, 1 << rule.places)) for step in steps]
-    return released
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+        return int(self.counter.step)
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of steps that can be released; None for any number."""
+        horizon: int | None = self.counter.horizon
+        return horizon
+
+    @property
+    def integers(self) -> bool:
+        """Whether inputs are integers, not decimals."""
+        return bool(self._rule.places == 0)
+
+    def checked(self, number: int, value: Value | None) -> int:
+        """Return an input in lattice steps.
+
+        Raises:
+            ParameterError: outside the bounds.
+        """
+        rule = self._rule
+        if rule.places == 0 and isinstance(value, int) and rule.low <= value <= rule.high:
+            return value
+        try:
+            return int(rule.one(value))
+        except ParameterError:
+            unit = Fraction(1, 1 << rule.places)
+            bounds = f"[{rule.low * unit}, {rule.high * unit}]"
+            raise ParameterError(
+                f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
+            ) from None
+
+    def advance(self, inputs: list[int]) -> list[Any]:
+        """Count inputs given in lattice steps: as an array where that is exact, else one by one."""
+        rule = self._rule
+        largest = max(abs(rule.low), abs(rule.high))
+        if rule.places == 0 and largest < _INT64_SAFE:
+            released: list[Any] = self.counter.extend(np.array(inputs, dtype=np.int64)).tolist()
+        elif rule.places and largest < _FLOAT_SAFE:
+            scaled = np.ldexp(np.array(inputs, dtype=np.float64), -rule.places)
+            released = self.counter.extend(scaled).tolist()
+        else:
+            released = [self.counter.update(Fraction(step, 1 << rule.places)) for step in inputs]
+        return released

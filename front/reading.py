@@ -15,7 +15,7 @@ from typing import Protocol
 from trilift.arguments import parse_number
 from trilift.lift.errors import ParameterError
 
-__all__ = ["ByteStream", "Lines", "Numbered", "parse_integer", "read_column", "read_plain", "reader"]
+__all__ = ["ByteStream", "Lines", "Numbered", "Value", "parse_integer", "read_column", "read_plain", "reader"]
 
 Value = int | Fraction
 Numbered = tuple[int, Value | None]

@@ -72,7 +72,7 @@ def command(
     step,released. What is guaranteed is printed to standard error first.
     """
     from trilift.arguments import new_file, number, whole
-    from trilift.counting import Sink, check_stream, count_stream, exclusive
+    from trilift.counting import Plain, Sink, check_stream, count_stream, exclusive
     from trilift.lift.errors import ParameterError
     from trilift.output import note
     from trilift.reading import reader
@@ -102,17 +102,16 @@ def command(
         counter = _continued(state, given) if state is not None and continued else _new(given, state)
         if continued:
             note(f"trilift: continuing after step {counter.step}: the input must hold what follows")
-        lines, numbers = reader(
-            source, column=column, integers=counter.setup.rule.places == 0, delimiter=delimiter
-        )
+        tally = Plain(counter)
+        lines, numbers = reader(source, column=column, integers=tally.integers, delimiter=delimiter)
         if check:
-            _say_fine(check_stream(counter, numbers), json)
+            _say_fine(check_stream(tally, numbers), json)
             return
         _say_guarantee(counter, state, quiet=quiet)
         form = "json" if json else "plain" if column is None else "csv"
         sink = stack.enter_context(Sink(form, path=out, append=continued))
         count = count_stream(
-            counter,
+            tally,
             lines,
             numbers,
             sink,
