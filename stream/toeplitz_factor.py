@@ -34,6 +34,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ def left_exact(size: int) -> list[Fraction]:
 def _exact_numerators(size: int) -> list[int]:
     """Return l_k 2^(p k): from f l = 1, f_j = (c_j - c_(j-1)) / 2^p, f_0 = 1."""
     column: list[int] = toeplitz_root(size).tolist()
-    f = [b - a for a, b in zip(column[:-1], column[1:], strict=True)]
+    f = [b - a for a, b in pairwise(column)]
     values = [1]
     for k in range(1, size):
         total = 0
@@ -228,7 +229,7 @@ def _left_factor(n: int, bits: int) -> LeftFactor:
     from flint import fmpz_poly
 
     column: list[int] = toeplitz_root(n).tolist()
-    f = fmpz_poly([column[0]] + [b - a for a, b in zip(column[:-1], column[1:], strict=True)])
+    f = fmpz_poly([column[0], *(b - a for a, b in pairwise(column))])
     one, half = 1 << (ROOT_PLACES + bits), 1 << (ROOT_PLACES + bits - 1)
     g = best = _first_guess(column, bits)
     previous = one

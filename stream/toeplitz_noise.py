@@ -55,7 +55,7 @@ _HALF = Fraction(1, 2)
 
 
 def toeplitz_sigma(size: int, *, mu: Any, change: Any = 1) -> Fraction:
-    """Return sigma with change^2 |R~|^2 / sigma^2 <= mu^2, |R~| the l2 norm of the longest of ``size`` columns.
+    """Return sigma with change^2 |R~|^2 / sigma^2 <= mu^2, |R~| the norm of its longest column.
 
     The least one is rounded up by less than a relative 2^-39, in integers.
 
