@@ -1,7 +1,7 @@
 """Part: buckets that end when a noisy running sum of their inputs passes a noisy threshold.
 
 Every bucket is a fresh run of the sparse vector technique (:mod:`trilift.counters.edit.svt`) on the sum of
-its own inputs. A quiet stretch makes one long bucket, a busy one short ones, and a stream without events none.
+its own inputs. A quiet stretch makes one long bucket, a busy one short ones, a stream without events none.
 """
 
 from __future__ import annotations

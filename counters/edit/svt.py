@@ -50,7 +50,7 @@ from trilift.stream.draws import Draws
 from trilift.stream.keystream import Keystream
 from trilift.stream.laplace import LaplaceRows
 
-__all__ = ["SVT", "SVTNoise", "SVTRule", "ceil_log", "first_top"]
+__all__ = ["MOST_STEPS", "SVT", "SVTNoise", "SVTRule", "ceil_log", "first_top"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
@@ -180,17 +180,19 @@ def _ceil(value: Fraction) -> int:
     return -(-value.numerator // value.denominator)
 
 
+MOST_STEPS = 1 << 36
+"""No stream is longer: steps and buckets then fit the addresses of the noise."""
+
 _PAGE = 64
-_BUCKETS = 1 << 32
-_PAGES = 1 << 32
+_HALF = 32
 _ORIGINS, _STEPS = 0, 1
 
 
 class SVTNoise:
     """The noise of all runs, a pure function of (key, bucket, local step).
 
-    Z0 of bucket l is at (level 0, block l), Z_t at (level 1, block l 2^32 + (t-1) div 64, row (t-1) mod 64):
-    no two runs share an address, whatever their lengths.
+    Z0 of bucket l is at (level 0, block l). Z_t is row (t-1) mod 64 of (level 1 + l div 2^32, block
+    (l mod 2^32) 2^32 + (t-1) div 64). No two runs share an address, whatever their lengths.
 
     Args:
         rule: the rule.
@@ -201,7 +203,7 @@ class SVTNoise:
         self._stream = Keystream(key)
         self._origins = LaplaceRows([rule.scale])
         self._steps = LaplaceRows([2 * rule.scale] * _PAGE)
-        self._page: tuple[int, Integers] | None = None
+        self._page: tuple[int, int, Integers] | None = None
 
     def __repr__(self) -> str:
         return "SVTNoise(secret)"
@@ -215,24 +217,25 @@ class SVTNoise:
         """Return Z_t of the local steps t = start .. stop-1, start >= 1."""
         self._check(bucket, stop)
         first, last = (start - 1) // _PAGE, (stop - 2) // _PAGE + 1
-        pages = self._pages((bucket << 32) + first, (bucket << 32) + last)
+        pages = self._pages(bucket, first, last)
         return pages[start - 1 - first * _PAGE : stop - 1 - first * _PAGE]
 
-    def _pages(self, first: int, last: int) -> Integers:
-        if last == first + 1:  # single steps read a page again and again
-            if self._page is None or self._page[0] != first:
-                self._page = (first, self._drawn(first, last))
-            return self._page[1]
-        return self._drawn(first, last)
+    def _pages(self, bucket: int, first: int, last: int) -> Integers:
+        if last != first + 1:
+            return self._drawn(bucket, first, last)
+        if self._page is None or self._page[:2] != (bucket, first):  # single steps read one again and again
+            self._page = (bucket, first, self._drawn(bucket, first, last))
+        return self._page[2]
 
-    def _drawn(self, first: int, last: int) -> Integers:
-        blocks = np.arange(first, last, dtype=np.uint64)
-        return _integers(self._steps.sample(self._stream, _STEPS, blocks)).ravel()
+    def _drawn(self, bucket: int, first: int, last: int) -> Integers:
+        high, low = divmod(bucket, 1 << _HALF)
+        blocks = np.arange(first, last, dtype=np.uint64) + np.uint64(low << _HALF)
+        return _integers(self._steps.sample(self._stream, _STEPS + high, blocks)).ravel()
 
     @staticmethod
     def _check(bucket: int, stop: int) -> None:
-        if not 1 <= bucket < _BUCKETS or stop > _PAGES * _PAGE:
-            raise HorizonError("2^32 buckets, or 2^38 steps of one, are used up")
+        if not 1 <= bucket <= MOST_STEPS or stop > MOST_STEPS + 1:
+            raise HorizonError("a run is past the 2^36 steps that a stream may have")
 
 
 def _integers(draws: Draws) -> Integers:
