@@ -20,43 +20,50 @@ import numpy as np
 from trilift.lift.chain import Chain
 from trilift.lift.costs import scales_array
 
-__all__ = ["swap_loss"]
+__all__ = ["swap_losses"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def swap_loss(chain: Chain, change: Mapping[int, float], *, scales: Sequence[Any] | FloatArray) -> float:
-    """Return the largest privacy loss between streams that differ by ``change``.
+def swap_losses(
+    chain: Chain, changes: Sequence[Mapping[int, float]], *, scales: Sequence[Any] | FloatArray
+) -> FloatArray:
+    """Return the largest privacy loss between streams that differ by each of several changes.
 
     Args:
         chain: of the counter.
-        change: step (from 0) to the difference of the two inputs there; steps that are not named agree.
+        changes: each maps steps (from 0) to the difference of the two inputs there; steps not named agree.
         scales: noise scale of each level, finest first, in units of the inputs.
 
     Returns:
-        The loss as an epsilon: the odds of any conclusion change by at most e to this, and by no less.
+        The losses as epsilons, shape (len(changes),): with that, and with no less, the odds of any conclusion
+        change by at most a factor of e to it.
 
     >>> import numpy as np
     >>> from trilift.lift import Stage
     >>> chain = Chain(Stage.plain(np.tril(np.ones((3, 3))), np.eye(3)))
-    >>> swap_loss(chain, {0: 1.0, 2: -1.0}, scales=[2.0])
-    1.0
+    >>> swap_losses(chain, [{0: 1.0}, {0: 1.0, 2: -1.0}], scales=[2.0]).tolist()
+    [0.5, 1.0]
     """
     chain = chain.to_float()
-    sizes = scales_array(chain, np.array([float(scale) for scale in scales]))
+    sizes = scales_array(chain, np.array([float(scale) for scale in scales])).tolist()
+    later = [level.B.T @ level.g for level in chain.levels]  # v
+    return np.array([_loss(chain, change, sizes, later) for change in changes])
+
+
+def _loss(chain: Chain, change: Mapping[int, float], scales: list[float], later: list[FloatArray]) -> float:
     here = {step: float(value) for step, value in change.items() if value}
     total = 0.0
-    for index, level in enumerate(chain.levels):
+    for level, scale, v in zip(chain.levels, scales, later, strict=True):
         measured: dict[int, FloatArray] = {}
         above: dict[int, float] = {}
-        later = level.B.T @ level.g  # v
         for position, value in here.items():
             block, digit = divmod(position, level.size)
-            if block and index == len(chain.stages):
+            if block and level is chain.top:
                 continue  # past the top's last row there is no measurement
             measured[block] = measured.get(block, 0.0) + value * level.B[:, digit]
-            above[block] = above.get(block, 0.0) + (1.0 - later[digit]) * value
-            above[block + 1] = above.get(block + 1, 0.0) + later[digit] * value
-        total += sum(float(np.abs(row).sum()) for row in measured.values()) / float(sizes[index])
+            above[block] = above.get(block, 0.0) + (1.0 - v[digit]) * value
+            above[block + 1] = above.get(block + 1, 0.0) + v[digit] * value
+        total += sum(float(np.abs(row).sum()) for row in measured.values()) / scale
         here = above
     return total
