@@ -68,7 +68,7 @@ def variance(scale: Any) -> float:
         ParameterError: not a number > 0, or a variance past the range of a float.
 
     >>> round(variance(1), 9)
-    1.083333327
+    1.083333322
     """
     sigma = _scale(scale)
     if sigma >= 4:  # the difference is below 8 sigma^2 exp(-2 pi^2 sigma^2) < 1e-130
@@ -164,7 +164,7 @@ class GaussianDraws:
         excess: added to the margin, to force the exact way in tests.
     """
 
-    scales: tuple[Fraction, ...]
+    scales: Sequence[Fraction]
     sigma: NDArray[np.float64]
     raw: NDArray[np.uint64]
     blocks: NDArray[np.uint64]
