@@ -71,10 +71,10 @@ class IndependentNoise(Stepwise):
     """Independent rounded Gaussian noise of a given standard deviation at every step.
 
     Guarantee: adding ``noise.at(t)`` to values f_t on the output lattice is mu-GDP for all streams fixed in
-    advance whose values differ by |f_t - f'_t| <= D_t with sum_t (D_t / s_t)^2 <= mu^2 (the Gaussian mechanism;
-    the values are post-processed by rounding), given ideal random bits. Which neighbours have such D is for
-    the caller to prove: :mod:`trilift.counters.edit.gaussian_cc` does it for edit neighbours. Composition: mu
-    adds up in squares with other Gaussian mechanisms.
+    advance whose values differ by |f_t - f'_t| <= D_t, where the sum of (D_t / s_t)^2 is at most mu^2, given
+    ideal random bits. (The Gaussian mechanism, and rounding as post-processing.) Which neighbours have such D
+    is for the caller to prove: :mod:`trilift.counters.edit.gaussian_cc` does it for edit neighbours.
+    Composition: mu adds up in squares with other Gaussian mechanisms.
 
     **One key serves one version of one stream**, as for :class:`trilift.stream.noise.Noise`.
 
