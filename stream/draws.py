@@ -71,6 +71,11 @@ class Draws:
     parts: list[Part] = field(default_factory=list, repr=False)
     overrides: dict[tuple[int, int], int] = field(default_factory=dict, repr=False)
 
+    @property
+    def float_error(self) -> float:
+        """Zero: :meth:`to_float` errs by no more than relative 2^-52."""
+        return 0.0
+
     def to_float(self) -> NDArray[np.float64]:
         """Return float64 (nb, r), each within relative 2^-52 of the exact integer; exact below 2^53.
 

@@ -19,7 +19,7 @@ import numpy as np
 from trilift.lift.chain import Chain
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
-from trilift.stream.ledger import Ledger, LevelLedger
+from trilift.stream.levels import ChainLedger, LevelLedger
 
 __all__ = ["BlockDraws", "DrawSource", "Evaluator"]
 
@@ -35,8 +35,13 @@ _EXACT_LIMIT = 2.0**52
 class BlockDraws(Protocol):
     """Exact integers of some blocks of a level: what a source returns."""
 
+    @property
+    def float_error(self) -> FloatArray | float:
+        """Absolute errors of :meth:`to_float` beyond relative 2^-52: one a row, or one for all."""
+        ...
+
     def to_float(self) -> FloatArray:
-        """Return shape (blocks, rows), within relative 2^-52."""
+        """Return shape (blocks, rows), within relative 2^-52 and :attr:`float_error`."""
         ...
 
     def block(self, index: int) -> list[int]:
@@ -98,11 +103,11 @@ class Evaluator:
 
     Args:
         chain: exact chain.
-        ledger: its ledger, from :func:`trilift.stream.ledger.make_ledger`.
+        ledger: its ledger, of Laplace or of Gaussian noise.
         source: the draws z.
     """
 
-    def __init__(self, chain: Chain, ledger: Ledger, source: DrawSource) -> None:
+    def __init__(self, chain: Chain, ledger: ChainLedger, source: DrawSource) -> None:
         if len(chain.levels) != len(ledger.levels):
             raise ParameterError("the ledger belongs to another chain")
         last = len(chain.levels) - 1
@@ -127,13 +132,14 @@ class Evaluator:
     def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
         level = self._levels[index]
         if level.is_top:
-            z = self._source.draws(index, np.zeros(1, dtype=np.int64)).to_float()[0] * level.units
+            (z,), (off, _) = self._draws(index, np.zeros(1, dtype=np.int64))
             inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
             values = level.A[inside] @ z
-            return values, level.gamma * level.largest_row * float(np.abs(z).max(initial=0.0))
+            largest_z = float(np.abs(z).max(initial=0.0))
+            return values, _SAFETY * (level.gamma * level.largest_row * largest_z + off)
         block, digit = np.divmod(positions, level.size)
         blocks = _with_previous(block)
-        z = self._source.draws(index, blocks).to_float() * level.units
+        z, (off, off_carried) = self._draws(index, blocks)
         above, above_error = self._floats(index + 1, blocks)
         here = np.searchsorted(blocks, block)
         local = self._local(level, z, here, digit)
@@ -142,13 +148,26 @@ class Evaluator:
         w = level.w[digit]
         values = local + (1.0 - w) * before + w * above[here]
         largest_z = float(np.abs(z).max(initial=0.0))
-        products = level.gamma * (level.largest_row + level.norm_g) * largest_z
+        products = level.gamma * (level.largest_row + level.norm_g) * largest_z + off + off_carried
         sizes = (
             level.largest_row * largest_z
             + 2.0 * level.norm_g * largest_z
             + 2.0 * float(np.abs(above).max(initial=0.0))
         )
         return values, _SAFETY * (products + above_error + 16.0 * _UNIT * sizes)
+
+    def _draws(self, index: int, blocks: IntArray) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the draws z in units of the count, and what their errors beyond relative 2^-52 do.
+
+        That is a bound on the part of these errors in A_i z, for any i, and on their part in g z.
+        """
+        level = self._levels[index]
+        drawn = self._source.draws(index, blocks)
+        off = drawn.float_error * level.units
+        if not np.any(off):
+            return drawn.to_float() * level.units, (0.0, 0.0)
+        parts = float(np.max(np.abs(level.A) @ off)), float(np.abs(level.g) @ off)
+        return drawn.to_float() * level.units, (_SAFETY * parts[0], _SAFETY * parts[1])
 
     @staticmethod
     def _local(level: _Level, z: FloatArray, here: IntArray, digit: IntArray) -> FloatArray:

@@ -48,6 +48,8 @@ class Chosen:
 
 
 class Batch:
+    float_error = 0.0
+
     def __init__(self, values: list[list[int]], count: int) -> None:
         self.values, self.count = values, count
 

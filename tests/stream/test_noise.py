@@ -20,7 +20,7 @@ from trilift.lift.dense import materialise
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.lift.stage import Stage
-from trilift.stream import laplace, noise
+from trilift.stream import laplace, noise, stepwise
 from trilift.stream.evaluate import Evaluator
 from trilift.stream.keys import derive_key, simulation_key
 from trilift.stream.noise import Noise, mechanism_digest
@@ -84,7 +84,7 @@ def test_chunk_boundaries_do_not_show(lab, monkeypatch, chunk) -> None:
     made = make_noise(lab, shipped("stage-mean-9", "direct-mean-8"))
     whole = made.range(0, made.horizon)
     scattered = np.random.default_rng(1).integers(0, made.horizon, size=200)
-    monkeypatch.setattr(noise, "_CHUNK", chunk)
+    monkeypatch.setattr(stepwise, "_CHUNK", chunk)
     assert made.range(0, made.horizon).tolist() == whole.tolist()
     assert made.range(3, 50).tolist() == whole[3:50].tolist()
     assert made.at(scattered).tolist() == whole[scattered].tolist()
@@ -94,7 +94,7 @@ def test_a_chunk_of_python_integers_makes_the_whole_so(lab, monkeypatch) -> None
     """Noise near 2^62: some chunks fit int64, others do not; all values are kept."""
     made = make_noise(lab, shipped("stage-mean-9", "direct-mean-8"), epsilon=2.0**-60)
     whole = made.range(0, made.horizon)
-    monkeypatch.setattr(noise, "_CHUNK", 1)
+    monkeypatch.setattr(stepwise, "_CHUNK", 1)
     parts = [made.range(t, t + 1) for t in range(made.horizon)]
     assert {part.dtype for part in parts} == {np.dtype(np.int64), np.dtype(object)}
     again = made.range(0, made.horizon)
@@ -370,6 +370,8 @@ class Repeated:
 
 
 class Floats:
+    float_error = 0.0
+
     def __init__(self, values) -> None:
         self.values = values
 
