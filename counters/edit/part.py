@@ -40,16 +40,18 @@ class Partition(Protocol):
 
 def part_rule(rule: PartRule, *, high: int) -> SVTRule:
     """Return the runs of a partition for inputs of at most ``high`` lattice steps."""
-    return SVTRule.make(rule.epsilon, high=high, factor=rule.clock_drift, offset=rule.shift)
+    return SVTRule.of_scales(
+        rule.scale0, scale_t=rule.scale_t, factor=rule.clock_drift, offset=rule.shift, high=high
+    )
 
 
 class Part:
     """The partition of ECC: a run per bucket, the clock of thresholds starting again with each.
 
-    Bucket l = 1, 2, ... starts from tau_l = ceil(D tau) + ceil(D d_l ln l) + 2 lattice points. With
-    g_l = ceil((D tau + D d_l ln l - D)/2) its good event is E_l = {Z0 >= -g_l, Y <= g_l, Z_1 <= g_l}. On it
-    the first step is never TOP, and no first step with the noise Y of the shift lemma: 2 g_l + D < tau_l <=
-    th_1, whether thresholds drift or not. The two points (2^-20 of an input) are there for this.
+    Bucket l = 1, 2, ... starts from tau_l = ceil(D tau) + ceil(D d_l ln l) + 2 lattice points. For a good
+    event {Z0 >= -g, Y <= g, Z_1 <= g} with g = ceil((D tau + D d_l ln l - D)/2), the two points (2^-20 of an
+    input) make 2 g + D < tau_l <= th_1 hold whether thresholds drift or not: on it neither the first step is
+    TOP nor one with the fresh noise Y of the shift lemma.
 
     Args:
         rule: public parameters.
@@ -63,17 +65,16 @@ class Part:
         self._rule = rule
         self._svt = part_rule(rule, high=high)
         digest = DigestBuilder("trilift/edit/part/1").add("sampler", SAMPLER_ID)
-        for name in ("epsilon", "factor"):
-            digest.add(name, getattr(self._svt, name))
-        for name in ("weight", "unit", "scale", "offset"):
+        for name in ("weight", "unit", "origin_scale", "step_scale", "offset"):
             digest.add(name, int(getattr(self._svt, name)))
+        digest.add("factor", self._svt.factor)
         digest.add("tau", rule.tau).add("bucket drift", rule.bucket_drift)
         self.digest = digest.digest()
         derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
         self._noise = SVTNoise(self._svt, key=derived)
 
     def __repr__(self) -> str:
-        return f"Part(epsilon={self._rule.epsilon}, noise secret)"
+        return f"Part(tau={self._rule.tau}, noise secret)"
 
     @property
     def svt(self) -> SVTRule:

@@ -2,9 +2,10 @@
 
 Units. D lattice points make one largest input; D is a multiple of 3, so that 2D/3, 5D/3 and 8D/3 are lattice
 points. Running sums v_t (of inputs, each rounded by itself), thresholds th_t and noise are integers in these
-units. Z0 and Z_1, Z_2, ... are independent discrete Laplace variates of the scales b0 = ceil(2D/eps) and
-2 b0; the answer is the first t with v_t + Z_t >= th_t + Z0 (TOP). A shift of Z0 by s changes its
-probabilities by at most e^(s/b0) <= e^(eps s / (2D)), one of Z_t by at most e^(eps s / (4D)).
+units. Z0 and Z_1, Z_2, ... are independent discrete Laplace variates of integer scales b0 for Z0 and b1 for
+the Z_t; the answer is the first t with v_t + Z_t >= th_t + Z0 (TOP). A shift of Z0 by s changes its
+probabilities by a factor of at most e^(s/b0), one of Z_t by at most e^(s/b1). A budget eps has
+b0 = ceil(2D/eps) and b1 = 2 b0, so D costs at most eps/2 in Z0 and eps/4 in Z_t.
 
 Thresholds. th_t = tau + ceil(D f ln(t + c)), with f = 8/eps and c = ceil(12/eps), or any f <= 2c/3. Since
 ln(1 + 1/n) <= 1/n and n > c, the real thresholds rise by at most D f/c <= 2D/3, an integer; ceil(u + n) =
@@ -38,7 +39,7 @@ Privacy under Continual Observation", its form on the lattice is new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -109,67 +110,86 @@ def _ceil_log_exactly(factor: Fraction, n: int) -> int:
 
 @dataclass(frozen=True)
 class SVTRule:
-    """Everything public about the runs of one partition.
+    """Everything public about the runs of one partition, in lattice points.
 
     Attributes:
-        epsilon: eps: one run is eps-differentially private when running sums change by at most one largest
-            input at every step.
         weight: lattice points per input step (D = weight * high).
         unit: D, lattice points per largest input, a multiple of 3.
-        scale: b0, integer scale of Z0; the noise of the steps has the scale 2 b0.
+        origin_scale: b0, integer scale of Z0.
+        step_scale: b1, integer scale of Z_1, Z_2, ...
         factor: f >= 0, drift of the threshold in largest inputs; 0 for one that does not move.
         offset: c >= 1, with f <= 2c/3.
     """
 
-    epsilon: Fraction
     weight: int
     unit: int
-    scale: int
+    origin_scale: int
+    step_scale: int
     factor: Fraction
     offset: int
 
     @classmethod
-    def make(
+    def of_scales(
         cls,
-        epsilon: Any,
+        scale0: Any,
         *,
+        scale_t: Any,
+        factor: Any = 0,
+        offset: int = 1,
         high: int = 1,
-        factor: Any = None,
-        offset: int | None = None,
         lattice_places: int = LATTICE_PLACES,
     ) -> SVTRule:
-        """Return the rule of a budget.
+        """Return the rule of scales given in largest inputs; they are rounded up to the lattice.
 
         Args:
-            epsilon: > 0, exact.
+            scale0: scale of Z0, > 0.
+            scale_t: scale of the Z_t, > 0.
+            factor: f.
+            offset: c.
             high: largest input, in input lattice steps.
-            factor: f; 8/eps when left out.
-            offset: c; ceil(12/eps) when left out.
             lattice_places: D is the least 3 high 2^j >= 3 2^lattice_places. Coarser ones are for tests.
 
         Raises:
             ParameterError: an argument out of range.
-
-        >>> SVTRule.make(1, lattice_places=0)
-        SVTRule(epsilon=Fraction(1, 1), weight=3, unit=3, scale=6, factor=Fraction(8, 1), offset=12)
         """
-        eps = rational("epsilon", epsilon, above=0)
+        first, later = rational("scale0", scale0, above=0), rational("scale_t", scale_t, above=0)
+        drift, c = rational("factor", factor, minimum=0), integer("offset", offset, minimum=1)
+        if drift > Fraction(2 * c, 3):
+            raise fail("factor", f"at most 2/3 of the offset {c}", factor)
         steps = integer("high", high, minimum=1)
         places = integer("lattice_places", lattice_places, minimum=0, maximum=64)
         weight = 3
         while steps * weight < 3 << places:
             weight *= 2
         unit = steps * weight
-        drift = 8 / eps if factor is None else rational("factor", factor, minimum=0)
-        c = _ceil(12 / eps) if offset is None else integer("offset", offset, minimum=1)
-        if drift > Fraction(2 * c, 3):
-            raise fail("factor", f"at most 2/3 of the offset {c}", factor)
-        return cls(eps, weight, unit, _ceil(2 * unit / eps), drift, c)
+        return cls(weight, unit, _ceil(unit * first), _ceil(unit * later), drift, c)
 
-    @property
-    def effective_epsilon(self) -> Fraction:
-        """2D / b0 <= epsilon: what the integer scale gives."""
-        return Fraction(2 * self.unit, self.scale)
+    @classmethod
+    def make(cls, epsilon: Any, *, high: int = 1, lattice_places: int = LATTICE_PLACES) -> SVTRule:
+        """Return the rule of a budget: scales 2/eps and 4/eps, f = 8/eps, c = ceil(12/eps).
+
+        Args:
+            epsilon: eps > 0, exact: one run is eps-differentially private when running sums change by at most
+                one largest input at every step.
+            high: as for :meth:`of_scales`.
+            lattice_places: likewise.
+
+        Raises:
+            ParameterError: an argument out of range.
+
+        >>> SVTRule.make(1, lattice_places=0).step_scale
+        12
+        """
+        eps = rational("epsilon", epsilon, above=0)
+        rule = cls.of_scales(
+            2 / eps,
+            scale_t=4 / eps,
+            factor=8 / eps,
+            offset=_ceil(12 / eps),
+            high=high,
+            lattice_places=lattice_places,
+        )
+        return replace(rule, step_scale=2 * rule.origin_scale)
 
     def drift(self, steps: Any) -> Integers:
         """Return th_t - tau = ceil(D f ln(t + c)) at the local steps t >= 1, exactly."""
@@ -201,8 +221,8 @@ class SVTNoise:
 
     def __init__(self, rule: SVTRule, *, key: bytes) -> None:
         self._stream = Keystream(key)
-        self._origins = LaplaceRows([rule.scale])
-        self._steps = LaplaceRows([2 * rule.scale] * _PAGE)
+        self._origins = LaplaceRows([rule.origin_scale])
+        self._steps = LaplaceRows([rule.step_scale] * _PAGE)
         self._page: tuple[int, int, Integers] | None = None
 
     def __repr__(self) -> str:
