@@ -75,19 +75,18 @@ def ceil_log(factor: Fraction, numbers: Any) -> Integers:
     >>> ceil_log(Fraction(10), [1, 2, 3]).tolist()
     [0, 7, 11]
     """
-    n = np.asarray(numbers, dtype=np.int64)
+    shape = np.shape(numbers)
+    n = np.asarray(numbers, dtype=np.int64).ravel()
     nearest = float(factor) * np.log(n.astype(np.float64))
-    margin = nearest * _FLOAT_MARGIN
-    sure = np.ceil(nearest - margin) == np.ceil(nearest + margin)
     if n.size and float(nearest.max()) >= _FLOAT_LIMIT:
-        every = [_ceil_log_exactly(factor, int(m)) for m in n.ravel()]
         wide = np.empty(n.size, dtype=object)
-        wide[:] = every
-        return wide.reshape(n.shape)
+        wide[:] = [_ceil_log_exactly(factor, int(m)) for m in n]
+        return wide.reshape(shape)
+    margin = nearest * _FLOAT_MARGIN
     result: Integers = np.ceil(nearest).astype(np.int64)
-    for where in zip(*np.nonzero(~sure), strict=True):
+    for where in np.flatnonzero(np.ceil(nearest - margin) != np.ceil(nearest + margin)):
         result[where] = _ceil_log_exactly(factor, int(n[where]))
-    return result
+    return result.reshape(shape)
 
 
 def _ceil_log_exactly(factor: Fraction, n: int) -> int:
