@@ -218,9 +218,9 @@ def gaussian_rmse(
         horizon: number of steps T.
         mechanism: "growing" (GaussianCC) or "flat" (HorizonGaussian, which knows T).
         high: the largest input.
-        per_run: predict the mean of what single runs show, E sqrt(M) with M a run's mean squared error, instead
-            of sqrt(E M): smaller by the share Var M / (8 (E M)^2) = sum sd^4 / (4 (sum sd^2)^2), to leading
-            order. This is what tables of simulations hold.
+        per_run: predict the mean of what single runs show, E sqrt(M), M being a run's mean squared error,
+            instead of sqrt(E M): smaller by the share Var M / (8 (E M)^2) = sum sd^4 / (4 (sum sd^2)^2), to
+            leading order. This is what tables of simulations hold.
 
     Raises:
         ParameterError: arguments out of range.
