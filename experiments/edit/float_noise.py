@@ -1,7 +1,6 @@
 """Noise in floating point, many runs at once. FOR SIMULATION ONLY: releases use exact keyed noise.
 
-Every kind has ``sd(count)``, the exact standard deviations of its first values, and ``draw(rng, runs=,
-count=)``, a (runs, count) array of them; the runs are independent.
+Every kind has ``draw(rng, runs=, count=)``, its first values in independent runs, (runs, count).
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ChainNoise",
     "EpochNoise",
     "FloatNoise",
     "IndependentNoise",
-    "MatrixNoise",
     "ToeplitzNoise",
     "column_mass",
     "square_root",
@@ -29,9 +28,6 @@ Floats = NDArray[np.float64]
 
 class FloatNoise(Protocol):
     """What every kind of noise can do."""
-
-    def sd(self, count: int) -> Floats:
-        """Return the standard deviations of the first ``count`` values."""
 
     def draw(self, rng: np.random.Generator, *, runs: int, count: int) -> Floats:
         """Draw the first ``count`` values, (runs, count)."""
@@ -144,24 +140,36 @@ class EpochNoise:
 
 
 @dataclass(frozen=True)
-class MatrixNoise:
-    """Noise L z for an explicit factor L, with normal or Laplace z.
+class ChainNoise:
+    """Noise L z of a chain of stages, evaluated level by level as :mod:`trilift.stream.evaluate` does.
 
     Attributes:
-        factor: L, (values, coordinates), the coordinates' scales multiplied in.
-        laplace: whether z is Laplace of scale 1 (variance 2) instead of standard normal.
+        levels: (A, g, w) of each level, finest first; the top's g and w are not looked at.
+        scales: scale of z at each level.
+        laplace: whether z is Laplace of that scale (variance 2 scale^2) instead of normal.
     """
 
-    factor: Floats
-    laplace: bool = False
-
-    def sd(self, count: int) -> Floats:
-        """Return the standard deviations."""
-        squares = np.square(self.factor[:count]).sum(axis=1)
-        return np.asarray(np.sqrt((2 if self.laplace else 1) * squares))
+    levels: tuple[tuple[Floats, Floats, Floats], ...]
+    scales: tuple[float, ...]
+    laplace: bool
 
     def draw(self, rng: np.random.Generator, *, runs: int, count: int) -> Floats:
         """Draw (runs, count) values."""
-        shape = (runs, self.factor.shape[1])
+        return self._level(0, rng, runs, count)
+
+    def _level(self, level: int, rng: np.random.Generator, runs: int, count: int) -> Floats:
+        A, g, w = self.levels[level]
+        size = A.shape[0]
+        top = level == len(self.levels) - 1
+        blocks = 1 if top else -(-count // size)
+        shape = (runs * blocks, A.shape[1])
         z = rng.laplace(size=shape) if self.laplace else rng.standard_normal(shape)
-        return np.asarray(z @ self.factor[:count].T)
+        z *= self.scales[level]
+        if top:
+            return np.asarray(z @ A[:count].T)
+        above = self._level(level + 1, rng, runs, blocks)
+        carried = (z @ g).reshape(runs, blocks) + above
+        before = np.concatenate([np.zeros((runs, 1)), carried[:, :-1]], axis=1)
+        values = (z @ A.T).reshape(runs, blocks, size)
+        values += before[:, :, None] * (1 - w) + above[:, :, None] * w
+        return values.reshape(runs, blocks * size)[:, :count]

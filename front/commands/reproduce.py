@@ -1,4 +1,4 @@
-"""``trilift reproduce``: the tables of Arkhipov and Kalinin with our figures, and the page of results."""
+"""``trilift reproduce``: the papers' tables with our figures, and the page of results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from trilift.commands import reproduce_edit
 
 __all__ = ["NAME", "app"]
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     no_args_is_help=True,
 )
+reproduce_edit.add_to(app)
 
 
 @app.command("table1")

@@ -4,15 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from trilift.artifacts import load_stage
 from trilift.experiments.edit.float_noise import (
+    ChainNoise,
     EpochNoise,
     IndependentNoise,
-    MatrixNoise,
     ToeplitzNoise,
     column_mass,
     square_root,
     toeplitz_values,
 )
+from trilift.lift import Chain, materialise
 
 RUNS = 20_000
 
@@ -40,7 +42,7 @@ def dense_epochs(count: int) -> np.ndarray:
 def check(drawn: np.ndarray, covariance: np.ndarray) -> None:
     """Every entry of the empirical covariance, within 5.5 standard errors.
 
-    False alarm probability below 100 entries * 4e-8 = 4e-6 a call for (nearly) normal averages.
+    False alarm probability below 400 entries * 4e-8 = 2e-5 a call for (nearly) normal averages.
     """
     runs = drawn.shape[0]
     found = drawn.T @ drawn / runs
@@ -82,17 +84,27 @@ def test_toeplitz_is_the_product_with_the_square_root() -> None:
     assert drawn == pytest.approx(3 * values)
 
 
-def test_independent_and_matrix_noise() -> None:
+def test_independent_noise() -> None:
     scales = np.array([1.0, 2.0, 0.5])
     drawn = IndependentNoise(scales).draw(np.random.default_rng(1), runs=RUNS, count=3)
     check(drawn, np.diag(scales**2))
-    factor = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 3.0]])
-    for laplace in (False, True):
-        noise = MatrixNoise(factor, laplace=laplace)
-        covariance = (2 if laplace else 1) * factor @ factor.T
-        assert noise.sd(3) == pytest.approx(np.sqrt(np.diag(covariance)))
-        drawn = noise.draw(np.random.default_rng(2), runs=RUNS, count=3)
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_a_chain_is_its_dense_factor(laplace: bool) -> None:
+    """The level by level form against L of the whole chain, on the same draws and by covariance."""
+    levels = [load_stage(name).to_float() for name in ("stage-max-9", "direct-max-8")]
+    chain = Chain(levels[-1], levels[:-1])
+    noise = ChainNoise(tuple((s.A, s.g, s.w) for s in chain.levels), (2.0, 0.5), laplace)
+    dense = materialise(chain, 20)
+    factor = np.asarray(dense.L) * np.where(dense.level == 0, 2.0, 0.5)
+    covariance = (2 if laplace else 1) * factor @ factor.T
+    drawn = noise.draw(np.random.default_rng(2), runs=RUNS, count=20)
+    assert drawn.shape == (RUNS, 20)
+    if laplace:  # fourth moments of sums of Laplace values are at most twice the normal ones
+        drawn, covariance = drawn[:, :10], covariance[:10, :10]
         found = drawn.T @ drawn / RUNS
-        # a Laplace square has variance 20 = 5 * 2^2 instead of 2: at most 1.6 times the normal spread
-        assert found == pytest.approx(covariance, rel=0.12, abs=0.35)
-        assert noise.draw(np.random.default_rng(2), runs=4, count=2).shape == (4, 2)
+        spread = np.sqrt((np.outer(np.diag(covariance), np.diag(covariance)) + covariance**2) / RUNS)
+        assert np.all(np.abs(found - covariance) <= 8 * spread)
+    else:
+        check(drawn, covariance)
