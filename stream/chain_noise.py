@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from trilift.lift.chain import Chain
@@ -12,9 +12,8 @@ from trilift.lift.checks import integer
 from trilift.lift.costs import row_norms_sq
 from trilift.lift.errors import ParameterError, StateError
 from trilift.lift.rows import row_covariance
-from trilift.stream.evaluate import BlockDraws, Evaluator
+from trilift.stream.evaluate import DrawSource, Evaluator
 from trilift.stream.keys import NOISE_LABEL, DigestBuilder, derive_key
-from trilift.stream.keystream import Keystream
 from trilift.stream.levels import MAX_PLACES, ChainLedger
 from trilift.stream.stepwise import Stepwise
 
@@ -41,25 +40,6 @@ def chain_digest(chain: Chain, ledger: ChainLedger, *, sampler: str, places: int
         digest.add("row lattices", entry.places).add("row scales", entry.row_scales)
     digest.add("input places", ledger.input_places).add("output places", places)
     return digest.add("change", ledger.change)
-
-
-class _Rows(Protocol):
-    """A sampling plan: of Laplace or of Gaussian rows."""
-
-    def sample(self, source: Keystream, level: int, blocks: IntArray) -> BlockDraws:
-        """Draw the variates of all rows in the given blocks."""
-        ...
-
-
-class _KeyedSource:
-    """The draws of a mechanism under one derived key."""
-
-    def __init__(self, rows: Sequence[_Rows], key: bytes) -> None:
-        self._stream = Keystream(key)
-        self._rows = rows
-
-    def draws(self, level: int, blocks: IntArray) -> BlockDraws:
-        return self._rows[level].sample(self._stream, level, blocks)
 
 
 class ChainNoise(Stepwise, Generic[LedgerT]):
@@ -94,7 +74,7 @@ class ChainNoise(Stepwise, Generic[LedgerT]):
         self.digest = self._digest()
         derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
         self._rows = self._plans()
-        self._evaluator = Evaluator(chain, ledger, _KeyedSource(self._rows, derived))
+        self._evaluator = self._make_evaluator(self._source(derived))
         self._floats: Chain | None = None
 
     @abstractmethod
@@ -106,8 +86,15 @@ class ChainNoise(Stepwise, Generic[LedgerT]):
         """Return the digest of the mechanism."""
 
     @abstractmethod
-    def _plans(self) -> Sequence[_Rows]:
+    def _plans(self) -> Any:
         """Return the sampling plan of every level."""
+
+    @abstractmethod
+    def _source(self, key: bytes) -> DrawSource:
+        """Return the draws under a derived key."""
+
+    def _make_evaluator(self, source: DrawSource) -> Evaluator:
+        return Evaluator(self.chain, self.ledger, source)
 
     @abstractmethod
     def _budget_text(self) -> str:
@@ -148,7 +135,7 @@ class ChainNoise(Stepwise, Generic[LedgerT]):
             derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=first.digest)
             member = cls.__new__(cls)  # not by copying, which is refused
             member.__dict__.update(first.__dict__)
-            member._evaluator = first._evaluator.drawing_from(_KeyedSource(first._rows, derived))
+            member._evaluator = first._evaluator.drawing_from(first._source(derived))
             members.append(member)
         return members
 

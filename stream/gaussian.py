@@ -51,7 +51,7 @@ WORDS = 2
 _DIGITS = 63
 _DIGIT_MASK = np.uint64((1 << _DIGITS) - 1)
 _DEEP = 1 << 47  # V below 2^-16
-_FINE = 2.0**36  # rows of larger scales stay rounded reals as floats: most of their floors would be undecided
+_FINE = 2.0**36  # for larger scales, floats stay rounded reals: most of their floors would be undecided
 _LARGEST = 5.0  # |N| where V >= 2^-16 is below 4.4
 _UNIT = 2.0**-53
 _MAX_BITS = 1 << 19
@@ -182,7 +182,7 @@ class GaussianDraws:
 
         Zero below scale 2^36. Above it, half a unit (the real sigma N stands for the integer) and the margin.
         """
-        return np.where(self._fine, 0.5 + MARGIN * _LARGEST * self.sigma, 0.0)
+        return np.where(self._fine, 0.5 + self.real_error, 0.0)
 
     def to_float(self) -> NDArray[np.float64]:
         """Return float64 (nb, r), each within relative 2^-52 and :attr:`float_error` of the exact integer.
@@ -191,17 +191,41 @@ class GaussianDraws:
             StateError: if a value exceeds the range of a float; use ``to_objects``. Or if a draw's 2^14
                 further words leave it undecided; random ones do so with probability below 2^-500000.
         """
-        size, unsure = self._sizes
         fine = self._fine
-        values = np.where(fine, size, np.floor(size + 0.5)) if fine.any() else np.floor(size + 0.5)
-        for i, k in _places(unsure & (~fine | self._deep)):
-            try:
-                values[i, k] = self._magnitude(i, k)
-            except OverflowError:
-                values[i, k] = math.inf
-        if not np.isfinite(values).all():
-            raise StateError("a draw exceeds the range of float64; use to_objects()")
-        return np.asarray(np.where(self._negative, -values, values) + 0.0)  # no negative zeros
+        if fine.all():
+            return self.to_real()
+        size, unsure = self._sizes
+        values = np.floor(size + 0.5)
+        for i, k in _places(unsure & ~fine):
+            values[i, k] = self._magnitude(i, k)
+        values = np.where(self._negative, -values, values) + 0.0  # no negative zeros
+        return np.where(fine, self.to_real(), values) if fine.any() else values
+
+    def to_real(self) -> NDArray[np.float64]:
+        """Return sigma N itself, not rounded: float64 (nb, r), each within :attr:`real_error`.
+
+        Raises:
+            StateError: as :meth:`to_float`.
+        """
+        size, _ = self._sizes
+        deep = {(i, k): self._deep_real(i, k) for i, k in _places(self._deep)}
+        if deep:
+            size = size.copy()
+            for where, value in deep.items():
+                size[where] = value
+        if not np.isfinite(size).all():
+            raise StateError("a draw exceeds the range of float64")
+        return np.where(self._negative, -size, size)
+
+    @property
+    def real_error(self) -> NDArray[np.float64]:
+        """Bound on the errors of :meth:`to_real` beyond relative 2^-52, one a row."""
+        return MARGIN * _LARGEST * self.sigma
+
+    def finer(self, bits: int) -> GaussianDraws:
+        """Return the same reals rounded to a lattice finer by 2^-bits: floor(2^bits sigma N + 1/2)."""
+        scales = tuple(scale * (1 << bits) for scale in self.scales)
+        return GaussianDraws(scales, np.ldexp(self.sigma, bits), self.raw, self.blocks, self.further)
 
     def to_int64(self) -> NDArray[np.int64]:
         """Return int64 (nb, r), exact. Fast for scales below 2^36; larger ones are decided one by one.
@@ -241,7 +265,7 @@ class GaussianDraws:
 
     @cached_property
     def _fine(self) -> NDArray[np.bool_]:
-        return self.sigma >= _FINE
+        return np.asarray(self.sigma >= _FINE)
 
     @cached_property
     def _negative(self) -> NDArray[np.bool_]:
@@ -276,12 +300,23 @@ class GaussianDraws:
         values = np.floor(np.where(unsure, 0.0, size) + 0.5).astype(np.int64)
         return values, {(i, k): self._magnitude(i, k) for i, k in _places(unsure)}
 
-    def _magnitude(self, i: int, k: int) -> int:
-        """Return |z| of one draw, by balls alone."""
+    def _deep_real(self, i: int, k: int) -> float:
+        """Return sigma |N| for a small V: the integer of a lattice 2^-64 times as fine as the scale."""
+        one = GaussianDraws(
+            (Fraction(1 << 64),),
+            np.ones(1),
+            self.raw[i : i + 1, k : k + 1],
+            self.blocks[i : i + 1],
+            self.further,
+        )
+        return math.ldexp(one._magnitude(0, 0, address=WORDS * k), -64) * float(self.sigma[k])
+
+    def _magnitude(self, i: int, k: int, *, address: int | None = None) -> int:
+        """Return |z| of one draw, by balls alone; ``address`` if it is not the row's."""
         digits, bits = int(self.raw[i, k] & _DIGIT_MASK), _DIGITS
         scale = self.scales[k]
         wanted = max(_DIGITS, scale.numerator.bit_length() - scale.denominator.bit_length() + _WORD_BITS)
-        words = self.further(int(self.blocks[i]), WORDS * k)
+        words = self.further(int(self.blocks[i]), WORDS * k if address is None else address)
         while True:
             while bits < wanted:
                 word = next(words, None)

@@ -1,16 +1,15 @@
 """The ledger of Gaussian noise: noise scales for a chain, and the rational proof that they spend at most mu.
 
-Lattices are those of :mod:`trilift.stream.ledger`: row i of level l of R takes values on 2^-lambda_i, and
-gets a rounded Gaussian (:mod:`trilift.stream.gaussian`) of an integer scale sigma_i on its own lattice, with
-sigma_i 2^-lambda_i = s_l the same for all rows of a level. An input that changes by at most chi changes Rx by
-a vector whose part on level l has l2 norm at most chi b_l, so in units of the noise its squared norm is at most
+Every row of level l of R gets Gaussian noise of the same standard deviation s_l, a rational (written, as in
+:mod:`trilift.stream.ledger`, as an integer on the lattice that the row's values lie on). An input that
+changes by at most chi changes Rx by a vector whose part on level l has l2 norm at most chi b_l, so in units of
+the noise its squared norm is at most
 
     chi^2 * sum_l b_l^2 / s_l^2 <= mu^2,        b_l = largest l2 norm of a column as level l meets it,
 
-because rows of different levels are different coordinates. Then Rx + sigma N is mu-GDP, and so is its
-rounding (post-processing): (epsilon, delta)-private for all of the curve of
-:func:`trilift.stream.gdp.ln_delta_bounds` at once. The sum is checked in rationals when a ledger is made, and
-holds at every horizon.
+because rows of different levels are different coordinates. Then Rx plus the noise is mu-GDP, and so is every
+function of it: (epsilon, delta)-private for all of the curve of :func:`trilift.stream.gdp.ln_delta_bounds` at
+once. The sum is checked in rationals when a ledger is made, and holds at every horizon.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class GaussianLedger:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """Standard deviations s_l, finest first (of the Gaussians, before their rounding)."""
+        """Standard deviations s_l, finest first of the Gaussians."""
         return tuple(level.scale for level in self.levels)
 
     def as_text(self) -> str:

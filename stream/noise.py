@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from trilift.lift.chain import Chain
 from trilift.stream.chain_noise import ChainNoise, chain_digest
+from trilift.stream.draws import Draws
+from trilift.stream.evaluate import DrawSource
+from trilift.stream.keystream import Keystream
 from trilift.stream.laplace import SAMPLER_ID, LaplaceRows
 from trilift.stream.ledger import Ledger, check_ledger
 
 __all__ = ["Noise", "mechanism_digest"]
+
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def mechanism_digest(chain: Chain, ledger: Ledger, *, places: int) -> bytes:
@@ -19,6 +27,17 @@ def mechanism_digest(chain: Chain, ledger: Ledger, *, places: int) -> bytes:
     """
     digest = chain_digest(chain, ledger, sampler=SAMPLER_ID, places=places)
     return digest.add("epsilon", ledger.epsilon).digest()
+
+
+class _KeyedSource:
+    """The draws of a mechanism under one derived key."""
+
+    def __init__(self, rows: list[LaplaceRows], key: bytes) -> None:
+        self._stream = Keystream(key)
+        self._rows = rows
+
+    def draws(self, level: int, blocks: IntArray) -> Draws:
+        return self._rows[level].sample(self._stream, level, blocks)
 
 
 class Noise(ChainNoise[Ledger]):
@@ -60,6 +79,9 @@ class Noise(ChainNoise[Ledger]):
 
     def _plans(self) -> list[LaplaceRows]:
         return [LaplaceRows(entry.row_scales) for entry in self.ledger.levels]
+
+    def _source(self, key: bytes) -> DrawSource:
+        return _KeyedSource(self._rows, key)
 
     def _budget_text(self) -> str:
         return f"epsilon={self.ledger.epsilon}"
