@@ -1,0 +1,226 @@
+"""What edit neighbours cost a counter of bucket sums and a counter of bucket lengths: exact suprema.
+
+Let x be the insertion of x' at step i, and j the step of the BOT that absorbs the shift (or T+1). Bucket p holds
+i, bucket q holds j. The coupling moves the ends of buckets p+1 .. q-2 by one step (later in x) and keeps all others;
+it needs q >= p+3, else nothing moves. With X the inserted number (0 for BOT), a = x'_(t_p) and b = x'_(t_(q-1))
+the numbers that cross the ends of buckets p and q-1, all of them in [0, 1], the bucket sums of x and x' differ by
+
+    X e_p + a (e_(p+1) - e_p) + b (e_q - e_(q-1)),
+
+by X e_p alone if p = q, without the last term if q = p+1. The bucket lengths differ by e_(p+1) - e_(q-1), or not at
+all. The same with all signs changed for the other direction.
+
+A counter that releases R d + z, R with columns r_1, r_2, ..., is charged a norm of these differences. The norm
+is convex, so only corners X, a, b in {0, 1} matter:
+
+    counts:   sup over p, q of  |f + s|,   f in {r_p, r_(p+1) - r_p, r_(p+1)},  s in {0, r_q - r_(q-1)},  q >= p+2,
+    times:    sup over u < v of |r_u - r_v|.
+
+Buckets past the last one that is released count as columns 0 (their inputs reach nothing that is released); with
+fewer inputs than columns the missing tail may be thought to be fed, since what it reaches is not released.
+
+Results are over R = max |r_m|: they multiply the budget of a change of one input by 1 (``lambda_counts``,
+``lambda_times``; for Gaussian noise these are lambda^2, which multiply mu^2). All are upper bounds, rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from trilift.lift import Chain, materialise
+from trilift.lift.checks import choice, integer
+from trilift.stream.toeplitz_factor import ROOT_PLACES, root_norm_sq, toeplitz_root
+
+__all__ = ["EPOCH_FACTORS", "Factors", "chain_factors", "column_factors", "plain_factors", "toeplitz_factors"]
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+_UP = 1.0 + 2.0**-30
+_UNIT = 1 << 40
+_EXHAUSTIVE = 16
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What edit neighbours cost, in units of what a change of one input by 1 costs.
+
+    Attributes:
+        counts: lambda of the counter of bucket sums (Gaussian: lambda^2).
+        times: lambda of the counter of bucket lengths (Gaussian: lambda^2).
+    """
+
+    counts: Fraction
+    times: Fraction
+
+
+def plain_factors(*, norm: str) -> Factors:
+    """Return what holds for any counter: at most 4 and 2 changes of one input by 1 (group privacy).
+
+    Args:
+        norm: "l1" (pure privacy): 4 and 2. "l2": the squares, 16 and 4.
+    """
+    return Factors(Fraction(4), Fraction(2)) if choice("norm", norm, ("l1", "l2")) == "l1" else Factors(
+        Fraction(16), Fraction(4)
+    )
+
+
+EPOCH_FACTORS = Factors(Fraction(8), Fraction(4))
+"""lambda^2 of Gaussian doubling epochs whose counters and totals both have the budget mu.
+
+Columns of epoch j over their largest norm: unit vectors at most, those of different epochs orthogonal. Inside one
+epoch |r_(m+1) - r_m| <= R, inner products of columns are >= 0 and decrease with distance, so
+|f + s|^2 <= 4 R^2 by its corners: for f = r_p or r_(p+1) and s = r_q - r_(q-1) it is |f|^2 + |s|^2 + 2 <f, s> with
+<f, s> <= 0; for f = r_(p+1) - r_p it is at most (|f| + |s|)^2 <= 4 R^2; across epochs the parts are orthogonal and the
+four corner columns have norm^2 <= 4 together. Times: |r_u - r_v|^2 <= 2 R^2. The totals of epochs are the same with
+orthonormal columns, one an epoch: at most 4 and 2 again. Sums: 8 and 4.
+"""
+
+
+def _fraction_up(value: float) -> Fraction:
+    return Fraction(math.ceil(value * _UP * _UNIT), _UNIT)
+
+
+@lru_cache(maxsize=64)
+def toeplitz_factors(size: int) -> Factors:
+    """Return lambda^2 of the dyadic Toeplitz square root of K columns, proved in integers.
+
+    With c_0 = 1 >= c_1 >= ... > 0 convex (:func:`trilift.stream.toeplitz_factor.check_shape`), S = sum c_k^2 = R^2 and
+    D = 1 + sum (c_k - c_(k+1))^2, which bounds |r_q - r_(q-1)|^2, the last column being followed by 0:
+
+    - f = r_p or r_(p+1), q >= p+2: |f + s|^2 = |f|^2 + |s|^2 + 2 (<f, r_q> - <f, r_(q-1)>) <= S + D, because inner
+      products decrease with distance (q - 1 >= p + 1, and for f = r_(p+1), q = p+2, f + s = r_q itself).
+    - f = r_(p+1) - r_p: |f|^2 <= D, |s|^2 <= D, and <f, s> <= sum_k d_k d_(k+1) <= D - 1 with d_k = c_k - c_(k+1) >= 0:
+      both have one entry -1, which meets nothing or a d >= 0, and else entries d, shifted. If the shift is 0
+      (q = p+2: f + s = r_(p+2) - r_p) the bound holds as well: the overlap is -c_0 d_0 + sum_k d_k d_(k+1). So
+      |f + s|^2 <= 4 D - 2, and the larger of S + D and 4 D - 2 is returned.
+
+    Below 16 columns everything is tried out in rationals instead. Times: |r_u - r_v|^2 over u < v <= K+1 is largest at
+    u = 1 (columns of a later start are shorter copies), and then is S + S_(K-v+1) - 2 <r_1, r_v>: all v are tried, in
+    integers.
+
+    Raises:
+        ParameterError: a size outside 1..2^20.
+
+    >>> [float(round(x, 4)) for x in (toeplitz_factors(500).counts, toeplitz_factors(500).times)]
+    [1.4187, 1.7943]
+    """
+    column: list[int] = toeplitz_root(integer("size", size, minimum=1)).tolist()
+    if size < _EXHAUSTIVE:
+        return _exhaustive(column)
+    unit = 1 << (2 * ROOT_PLACES)
+    squares = [c * c for c in column]
+    S = sum(squares)
+    D = unit + sum((a - b) ** 2 for a, b in zip(column[:-1], column[1:], strict=True))
+    counts = max(S + D, 4 * D - 2 * unit)
+    lags = _autocorrelation(column)
+    partial, times = S, S  # v = K+1: a column 0
+    for lag in range(1, size):
+        partial -= squares[size - lag]  # S_(K - lag)
+        times = max(times, S + partial - 2 * lags[lag])
+    return Factors(Fraction(counts, S), Fraction(times, S))
+
+
+def _autocorrelation(column: list[int]) -> list[int]:
+    """Return sum_k c_k c_(k+lag) for all lags, exact integers."""
+    from flint import fmpz_poly
+
+    n = len(column)
+    product = fmpz_poly(column) * fmpz_poly(column[::-1])
+    values = [int(x) for x in product.coeffs()]
+    values += [0] * (2 * n - 1 - len(values))
+    return values[n - 1 : 2 * n - 1]
+
+
+def _exhaustive(column: list[int]) -> Factors:
+    n = len(column)
+    rows = np.zeros((n, n + 1), dtype=object)
+    for i in range(n):
+        rows[i:, i] = column[: n - i]
+    counts, times = (
+        max(int((v * v).sum()) for v in vectors) for vectors in (_count_corners(rows), _time_corners(rows))
+    )
+    S = sum(c * c for c in column)
+    return Factors(Fraction(counts, S), Fraction(times, S))
+
+
+def _count_corners(columns: Any) -> Any:
+    """Yield every corner of the difference of bucket sums, as vectors; the last column is 0."""
+    K = columns.shape[1] - 1
+    for p in range(K):
+        here, after = columns[:, p], columns[:, p + 1]
+        for f in (here, after - here, after):
+            yield f
+            for q in range(p + 2, K + 1):
+                yield f + columns[:, q] - columns[:, q - 1]
+
+
+def _time_corners(columns: Any) -> Any:
+    K = columns.shape[1] - 1
+    for u in range(K):
+        for v in range(u + 1, K + 1):
+            yield columns[:, u] - columns[:, v]
+
+
+def column_factors(columns: FloatArray, *, norm: str) -> Factors:
+    """Return the suprema for a strategy given as its columns, rounded up (l2: lambda^2).
+
+    l2: all pairs, through inner products. l1: |f + s| <= |f| + |s| for counts, which is close because far columns
+    share few rows (new: max(R, D) + D of the notes, D the largest difference of neighbours), and all pairs for
+    times.
+
+    Args:
+        columns: r_1 .. r_K, shape (rows, K), in units of the noise of each row.
+        norm: "l1" or "l2".
+    """
+    if choice("norm", norm, ("l1", "l2")) == "l2":
+        return _l2_factors(columns)
+    K = columns.shape[1]
+    padded = np.concatenate([columns, np.zeros((len(columns), 1))], axis=1)
+    norms = np.abs(columns).sum(axis=0)
+    steps = np.abs(np.diff(padded, axis=1)).sum(axis=0)
+    R, D = float(norms.max()), float(steps.max())
+    counts = min(max(R, D) + D, 4 * R)
+    times = 2 * R if K > 1 else R
+    return Factors(_fraction_up(counts / R), _fraction_up(times / R))
+
+
+def _l2_factors(columns: FloatArray) -> Factors:
+    padded = np.concatenate([columns, np.zeros((len(columns), 1))], axis=1)
+    steps = np.diff(padded, axis=1)  # steps[:, m] = r_(m+2) - r_(m+1), 0-based m
+    gram = padded.T @ padded
+    norms = np.diagonal(gram)
+    R = float(norms.max())
+    step_sq = (steps**2).sum(axis=0)
+    counts = 0.0
+    for f in (padded[:, :-1], steps, padded[:, 1:]):
+        f_sq = (f**2).sum(axis=0)
+        with_s = f_sq[:, None] + step_sq[None, :] + 2.0 * (f.T @ steps)
+        counts = max(counts, float(f_sq.max()), float(np.triu(with_s, 1).max()))
+    times = float((norms[:, None] + norms[None, :] - 2.0 * gram).max())
+    return Factors(_fraction_up(counts / R), _fraction_up(times / R))
+
+
+@lru_cache(maxsize=64)
+def chain_factors(chain: Chain, size: int, scales: tuple[float, ...], *, norm: str) -> Factors:
+    """Return the suprema for the first K columns of a chain under its level scales.
+
+    Columns are those of the endless lattice of blocks, blends at every level included
+    (:func:`trilift.lift.materialise`). Floats: sums of at most a few thousand products of one sign or well
+    separated, each within relative 2^-52, so within the relative 2^-30 by which the results are rounded up. A chain
+    charges the sum over levels of its levels' largest columns, which is at least max |r_m|, so that
+    lambda * (charge of one input) bounds the cost.
+
+    Args:
+        chain: the chain.
+        size: K, at most the capacity.
+        scales: noise scale of every level, finest first (standard deviations for "l2").
+        norm: "l1" or "l2".
+    """
+    dense = materialise(chain.to_float(), size)
+    inverse = 1.0 / np.asarray(scales, dtype=np.float64)
+    return column_factors(dense.R * inverse[dense.level][:, None], norm=norm)
