@@ -12,6 +12,7 @@ import typer
 from trilift import __version__
 from trilift.commands import (
     artifacts,
+    attack,
     certify,
     count,
     demo,
@@ -62,6 +63,7 @@ for _module in (count, plan, artifacts, inspect, certify, importing, exporting):
 app.add_typer(optimize.app, name="optimize")
 app.command(runs.NAME)(runs.command)
 app.add_typer(reproduce.app, name=reproduce.NAME)
+app.command(attack.NAME)(attack.command)
 app.command(demo.NAME)(demo.command)
 
 

@@ -306,13 +306,14 @@ def _kind(value: object) -> str:
 
 def _released(outputs: Any, shape: tuple[int, ...], method: str) -> Floats:
     """Return what a mechanism released as floats, or refuse it by what is wrong with it."""
+    refusal = ParameterError(f"the mechanism's {method} did not return numbers")
     try:
         array = np.asarray(outputs)
+        if array.dtype.kind not in "iufO" or (array.dtype.kind == "O" and None in array):
+            raise refusal
         values = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"the mechanism's {method} did not return numbers") from None
-    if array.dtype.kind not in "iufO":
-        raise ParameterError(f"the mechanism's {method} returned {array.dtype} values, not numbers")
+        raise refusal from None
     if values.shape != shape:
         wanted = f"{shape[0]} values" if len(shape) == 1 else f"an array of shape {shape}"
         got = f"{values.size} values" if values.ndim == 1 else f"an array of shape {values.shape}"

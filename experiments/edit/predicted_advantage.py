@@ -19,9 +19,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trilift.experiments.edit.attack import attack_threshold, check_rates
+from trilift.experiments.edit.float_noise import EpochNoise, IndependentNoise
+from trilift.experiments.edit.mechanisms import NoisyCounter
 from trilift.lift.checks import fail, finite
 
-__all__ = ["doubling_noise_sd", "independent_noise_sd", "noise_weights", "predicted_advantage"]
+__all__ = [
+    "doubling_noise_sd",
+    "independent_noise_sd",
+    "noise_weights",
+    "predicted_advantage",
+    "predicted_for",
+]
 
 Floats = NDArray[np.float64]
 
@@ -112,3 +120,27 @@ def doubling_noise_sd(rates: ArrayLike, *, sigma: float) -> float:
         squares += total * total
         start *= 2
     return scale * math.sqrt(squares)
+
+
+def predicted_for(mechanism: object, *, rates: ArrayLike) -> float | None:
+    """Return the advantage of the attack on a simulated mechanism, or None where its noise looks at the data.
+
+    Args:
+        mechanism: one of :mod:`trilift.experiments.edit.mechanisms`.
+        rates: rates p, shape (T,).
+
+    >>> from trilift.experiments.edit.attack import block_rates
+    >>> from trilift.experiments.edit.reference import base_cc
+    >>> base = base_cc(1.0, ln_delta=math.log(1e-5))
+    >>> round(predicted_for(base, rates=block_rates(10_000)), 3)
+    0.578
+    """
+    if not isinstance(mechanism, NoisyCounter):
+        return None
+    if isinstance(mechanism.noise, EpochNoise):
+        sd = doubling_noise_sd(rates, sigma=mechanism.noise.scale)
+    elif isinstance(mechanism.noise, IndependentNoise):
+        sd = independent_noise_sd(rates, sds=mechanism.noise.sd(np.size(rates)))
+    else:
+        return None
+    return predicted_advantage(rates, noise_sd=sd)
