@@ -322,7 +322,7 @@ def test_nothing_secret_is_shown(design) -> None:
     }
     assert repr(counter) == f"{type(counter).__name__}(epsilon=1, horizon=None, step=100, SIMULATION)"
     for hidden in (counter._now, counter._now.schedule, counter._now.schedule.pending, counter._now.log):
-        assert repr(hidden).startswith("<") and " object at 0x" in repr(hidden)
+        assert " object at 0x" in repr(hidden)
     assert "secret" in repr(counter._part)
 
 
