@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trilift.artifacts import Entry, catalogue, load_stage
+from trilift.artifacts import Entry, L2Entry, catalogue, catalogue_l2, load_stage, load_stage_l2
 from trilift.lift import Chain, ParameterError, Shape, screen, shape_of
 from trilift.lift.budget import OBJECTIVES, chain_cost
+from trilift.lift.chain import NORMS
 from trilift.lift.checks import choice, integer, show
 
 __all__ = ["LARGEST", "chain_of", "default_names"]
@@ -36,7 +37,18 @@ def _stage_shape(entry: Entry) -> Shape:
     return Shape(entry.name, entry.size, entry.tail, False, finest, interior, {})
 
 
-def default_names(horizon: int, *, objective: str) -> tuple[str, ...]:
+def _l2_shape(entry: L2Entry) -> Shape:
+    """The same for Gaussian noise; a certificate's gammas are the costs."""
+    claims = entry.certificate
+    finest = {"max": claims.gamma_max, "mean": claims.gamma_mean}
+    interior = {
+        "max": claims.interior_gamma_max or claims.gamma_max,
+        "mean": claims.interior_gamma_mean or claims.gamma_mean,
+    }
+    return Shape(entry.name, claims.size, entry.tail, False, finest, interior, {})
+
+
+def default_names(horizon: int, *, objective: str, norm: str = "l1") -> tuple[str, ...]:
     """Return the names of a good chain of shipped artifacts for a horizon, finest first, the top last.
 
     Only artifacts of size up to :data:`LARGEST` are used, so that a counter starts at once; ``trilift plan``
@@ -45,32 +57,44 @@ def default_names(horizon: int, *, objective: str) -> tuple[str, ...]:
     cost. On the same artifacts :func:`trilift.lift.plan`, which compares more chains exactly, is at most
     slightly better (a test states by how much).
 
+    Args:
+        horizon: number of steps.
+        objective: "max" or "mean".
+        norm: "l1" for Laplace noise, "l2" for Gaussian noise.
+
     Raises:
         ParameterError: bad arguments.
         HorizonError: no chain of shipped artifacts reaches the horizon.
     """
     n = integer("horizon", horizon, minimum=1)
     choice("objective", objective, OBJECTIVES)
-    entries = [e for e in catalogue() if e.source == "shipped" and e.size <= LARGEST]
-    shapes = [_stage_shape(e) for e in entries if e.kind == "stage"]
+    load = load_stage if choice("norm", norm, NORMS) == "l1" else load_stage_l2
+    if norm == "l1":
+        entries = [e for e in catalogue() if e.source == "shipped" and e.size <= LARGEST]
+        shapes = [_stage_shape(e) for e in entries if e.kind == "stage"]
+        direct = [(e.name, e.objective) for e in entries if e.kind == "direct"]
+    else:
+        others = [e for e in catalogue_l2() if e.source == "shipped" and e.certificate.size <= LARGEST]
+        shapes = [_l2_shape(e) for e in others if e.certificate.kind == "stage"]
+        direct = [(e.name, e.certificate.objective) for e in others if e.certificate.kind == "direct"]
     # the first steps of a top for the mean are good for the maximum too, but not the other way round
-    tops = [e.name for e in entries if e.kind == "direct" and objective in ("max", e.objective)]
-    loaded = {name: load_stage(name).to_float() for name in tops}
-    shapes += [shape_of(stage, name=name) for name, stage in loaded.items()]
+    tops = [name for name, made_for in direct if objective in ("max", made_for)]
+    loaded = {name: load(name).to_float() for name in tops}
+    shapes += [shape_of(stage, name=name, norm=norm) for name, stage in loaded.items()]
     ranked = screen(shapes, n, objective=objective, keep=_COMPARED if n <= _EXACT_UP_TO else 1)
     if len(ranked) == 1:
         return ranked[0]
     for name in {name for names in ranked for name in names} - loaded.keys():
-        loaded[name] = load_stage(name).to_float()
+        loaded[name] = load(name).to_float()
 
     def exact_cost(names: tuple[str, ...]) -> float:
         chain = Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])
-        return chain_cost(chain, n, objective=objective).objective_row_sq
+        return chain_cost(chain, n, objective=objective, norm=norm).objective_row_sq
 
     return min(ranked, key=exact_cost)
 
 
-def chain_of(names: Sequence[str]) -> Chain:
+def chain_of(names: Sequence[str], *, norm: str = "l1") -> Chain:
     """Load artifacts by name (or path) and chain them: finest first, the top last.
 
     Raises:
@@ -78,5 +102,6 @@ def chain_of(names: Sequence[str]) -> Chain:
     """
     if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
         raise ParameterError(f"chain must be a Chain or a sequence of artifact names, got {show(names)}")
-    loaded: dict[str, Any] = {name: load_stage(name) for name in names}
+    load = load_stage if choice("norm", norm, NORMS) == "l1" else load_stage_l2
+    loaded: dict[str, Any] = {name: load(name) for name in names}
     return Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])

@@ -1,15 +1,23 @@
-"""The bounded processes that epochs are made of: Laplace chains of shipped artifacts, one for each length."""
+"""The bounded processes that epochs are made of: chains of shipped artifacts, one for each length of epoch.
+
+Both laws of noise come in the same form; what differs is the norm of columns that a chain is charged by, and
+how budgets add up: epsilons, or squares of mu.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import isqrt
+from typing import Any, ClassVar
 
 from trilift.counters.defaults import chain_of, default_names
 from trilift.counters.levels import SavedLevel, restored_chain, saved_levels
 from trilift.lift.budget import horizon_scales
 from trilift.lift.chain import Chain
+from trilift.lift.checks import rational
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ReplayError
 from trilift.lift.stage import Stage
@@ -19,13 +27,23 @@ from trilift.stream.keys import DigestBuilder
 from trilift.stream.ledger import Ledger, make_ledger, restore_ledger
 from trilift.stream.noise import Noise
 
-__all__ = ["EpochRecord", "LaplaceEpochs", "epoch_names", "laplace_epochs", "single_step"]
+__all__ = [
+    "ChainEpochs",
+    "EpochRecord",
+    "GaussianEpochs",
+    "LaplaceEpochs",
+    "epoch_names",
+    "gaussian_epochs",
+    "laplace_epochs",
+    "mu_parts",
+    "single_step",
+]
 
-_LONGEST = 10**15  # the planner's own limit; longer epochs take levels of 128
-_LONG = 128
+_LONGEST = 10**15  # the planner's own limit; longer epochs take levels of one size
+_ROOT_BITS = 60
 
 
-def epoch_names(length: int, *, objective: str) -> tuple[str, ...]:
+def epoch_names(length: int, *, objective: str, norm: str = "l1") -> tuple[str, ...]:
     """Return names of shipped artifacts whose chain serves an epoch of this length, up to 2^62.
 
     >>> epoch_names(64, objective="max")
@@ -34,16 +52,35 @@ def epoch_names(length: int, *, objective: str) -> tuple[str, ...]:
     9
     """
     if length <= _LONGEST:
-        return default_names(length, objective=objective)
-    below = [f"stage-{objective}-{_LONG}"]
-    while _LONG ** (len(below) + 1) < length:
+        return default_names(length, objective=objective, norm=norm)
+    kind = "" if norm == "l1" else "l2-"
+    size = 128 if norm == "l1" else 129
+    below = [f"stage-{kind}{objective}-{size}"]
+    while size ** len(below) * 128 < length:
         below.append(below[0])
-    return (*below, f"direct-{objective}-{_LONG}")
+    return (*below, f"direct-{kind}{objective}-128")
 
 
 def single_step() -> Chain:
     """Return the chain of one step, T_1 = 1 * 1: a total with noise of its own."""
     return Chain(Stage.plain(Dyadic([[1]]), Dyadic([[1]])))
+
+
+def mu_parts(mu: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
+    """Return (counter's mu, total's mu) with squares that add up to at most mu^2, the share to the total.
+
+    >>> a, b = mu_parts(Fraction(1), Fraction(1, 2))
+    >>> a == b, a * a + b * b <= 1, float(a)
+    (True, True, 0.7071067811865475)
+    """
+
+    def root(part: Fraction) -> Fraction:  # rounded down
+        if part == 1:
+            return mu
+        scaled = part.numerator * (1 << 2 * _ROOT_BITS) // part.denominator
+        return mu * Fraction(isqrt(scaled), 1 << _ROOT_BITS)
+
+    return root(1 - share), root(share)
 
 
 @dataclass(frozen=True)
@@ -53,7 +90,7 @@ class EpochRecord:
     Attributes:
         names: artifacts, finest first.
         levels: their hashes and noise scales.
-        digest: hexadecimal digest of the mechanism (:func:`trilift.stream.noise.mechanism_digest`).
+        digest: hexadecimal digest of the epoch's mechanism.
     """
 
     names: tuple[str, ...]
@@ -61,89 +98,138 @@ class EpochRecord:
     digest: str
 
 
-@dataclass
-class LaplaceEpochs:
-    """Epochs of pure differential privacy: an :class:`~trilift.stream.epochs.EpochMechanism`.
+@dataclass(kw_only=True)
+class ChainEpochs(ABC):
+    """Epochs of chains: an :class:`~trilift.stream.epochs.EpochMechanism`, without the law of the noise.
 
-    Neighbours, guarantee: as :class:`trilift.stream.noise.Noise`, for each epoch's counter with ``epsilon`` (or
-    with ``epsilon - total_epsilon`` for growth "doubling", whose totals have ``total_epsilon``). Every ledger is
-    proved in rationals when its epoch is made, from the largest l1 norm of a column (not the l2 norm that the
-    hybrid's Gaussian form has).
+    Every ledger is proved in rationals when its epoch is made.
 
     Attributes:
-        epsilon: the budget, exact.
         change: the most by which one input (or all of one person's together) changes, in l1.
         key: 32 secret bytes.
         stream_id: 16 bytes.
-        total_epsilon: what the separate totals have: 0 for a relay.
         objective: "max" or "mean", what the epochs' chains are good for.
         input_places: inputs are multiples of 2^-input_places.
         places: output lattice, at least the inputs' own.
-        saved: records of epochs that were made before: they are made from these again.
+        records: what was made so far, or is to be made again from a saved state.
     """
 
-    epsilon: Fraction
     change: Fraction
     key: bytes = field(repr=False)
     stream_id: bytes = field(repr=False)
-    total_epsilon: Fraction = Fraction(0)
     objective: str = "mean"
     input_places: int = 0
     places: int = 0
-    saved: Mapping[int, EpochRecord] = field(default_factory=dict)
-    ledgers: dict[int, Ledger] = field(default_factory=dict, repr=False)
     records: dict[int, EpochRecord] = field(default_factory=dict, repr=False)
+    costs: dict[tuple[str, int], Fraction] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        self.records.update(self.saved)
+    norm: ClassVar[str]
 
     @property
     def identity(self) -> bytes:
-        """32 bytes that bind the budgets, the change, the lattices and the objective."""
-        digest = DigestBuilder("trilift/laplace epochs/1")
-        digest.add("epsilon", self.epsilon).add("total epsilon", self.total_epsilon)
+        """32 bytes that bind the budget, the change, the lattices and the objective."""
+        digest = DigestBuilder("trilift/chain epochs/1").add("norm", self.norm).add("budget", self._budget())
         digest.add("change", self.change).add("objective", self.objective)
         return digest.add("input places", self.input_places).add("places", self.places).digest()
 
-    def counters(self, epoch: int, length: int, purposes: Sequence[str]) -> Sequence[Noise]:
+    @abstractmethod
+    def _budget(self) -> Fraction:
+        """Return epsilon or mu."""
+
+    @abstractmethod
+    def _parts(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the budgets of counter and total."""
+
+    @abstractmethod
+    def _ledger(self, chain: Chain, budget: Fraction, scales: Any) -> Any:
+        """Make a ledger."""
+
+    @abstractmethod
+    def _restored(self, chain: Chain, budget: Fraction, scales: Sequence[tuple[int, int]]) -> Any:
+        """Make a ledger again."""
+
+    @abstractmethod
+    def _family(self, chain: Chain, ledger: Any, length: int, purposes: Sequence[str]) -> Sequence[Any]:
+        """Make processes."""
+
+    @abstractmethod
+    def _cost(self, ledger: Any) -> Fraction:
+        """Return what a ledger spends: epsilon, or mu^2."""
+
+    def counters(self, epoch: int, length: int, share: Fraction, purposes: Sequence[str]) -> Sequence[Any]:
         """Return the counters of an epoch, one a purpose.
 
         Raises:
             ReplayError: a saved epoch whose artifacts are gone, or whose mechanism is not the saved one.
         """
-        share = self.epsilon - self.total_epsilon
+        budget = self._parts(share)[0]
         record = self.records.get(epoch)
         if record is None:
-            names = epoch_names(length, objective=self.objective)
-            chain = chain_of(names)
-            scales = horizon_scales(chain, length, objective=self.objective)
-            ledger = make_ledger(
-                chain, share, scales=scales, change=self.change, input_places=self.input_places
-            )
+            names = epoch_names(length, objective=self.objective, norm=self.norm)
+            chain = chain_of(names, norm=self.norm)
+            scales = horizon_scales(chain, length, objective=self.objective, norm=self.norm)
+            ledger = self._ledger(chain, budget, scales)
         else:
-            _, chain = restored_chain(record.names, record.levels)
-            pairs = [(level.scale, level.places) for level in record.levels]
-            ledger = restore_ledger(
-                chain, share, scales=pairs, change=self.change, input_places=self.input_places
-            )
             names = record.names
+            _, chain = restored_chain(names, record.levels, norm=self.norm)
+            chain.check_horizon(length)
+            ledger = self._restored(chain, budget, [(level.scale, level.places) for level in record.levels])
         processes = self._family(chain, ledger, length, purposes)
         found = processes[0].digest.hex()
         if record is not None and record.digest != found:
             raise ReplayError(f"epoch {epoch} belongs to another mechanism; it is not continued")
         self.records[epoch] = EpochRecord(names, saved_levels(chain, ledger), found)
-        self.ledgers[epoch] = ledger
+        self.costs["epoch", epoch] = self._cost(ledger)
         return processes
 
-    def totals(self, epoch: int, purposes: Sequence[str]) -> Sequence[Noise]:
+    def totals(self, epoch: int, share: Fraction, purposes: Sequence[str]) -> Sequence[Any]:
         """Return the totals of an epoch, one a purpose: processes of one step."""
         chain = single_step()
-        ledger = make_ledger(
-            chain, self.total_epsilon, scales=[1.0], change=self.change, input_places=self.input_places
-        )
+        ledger = self._ledger(chain, self._parts(share)[1], [1.0])
+        self.costs["total", epoch] = self._cost(ledger)
         return self._family(chain, ledger, 1, purposes)
 
-    def _family(self, chain: Chain, ledger: Ledger, length: int, purposes: Sequence[str]) -> list[Noise]:
+    def spent(self, epoch: int, *, layout: Layout) -> Fraction:
+        """Return what an input of an epoch that was made spends, exact: its counter and its total.
+
+        It is an epsilon, or the square of a mu.
+        """
+        total = Fraction(0)
+        if layout.shares[epoch]:
+            total = self._cost(self._ledger(single_step(), self._parts(layout.shares[epoch])[1], [1.0]))
+        return self.costs.get(("epoch", epoch), Fraction(0)) + total
+
+
+@dataclass(kw_only=True)
+class LaplaceEpochs(ChainEpochs):
+    """Epochs of pure differential privacy, each with ``epsilon`` for its counter and its total together.
+
+    Neighbours, guarantee, composition, theorem: as :class:`trilift.stream.epochs.EpochNoise`, of
+    :class:`trilift.stream.noise.Noise`. Scales come from the largest l1 norm of a column, not from the l2
+    norm of the hybrid's Gaussian form.
+
+    Attributes:
+        epsilon: the budget of an epoch, exact.
+    """
+
+    epsilon: Fraction
+    norm: ClassVar[str] = "l1"
+
+    def _budget(self) -> Fraction:
+        return self.epsilon
+
+    def _parts(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        return self.epsilon * (1 - share), self.epsilon * share
+
+    def _ledger(self, chain: Chain, budget: Fraction, scales: Any) -> Ledger:
+        return make_ledger(chain, budget, scales=scales, change=self.change, input_places=self.input_places)
+
+    def _restored(self, chain: Chain, budget: Fraction, scales: Sequence[tuple[int, int]]) -> Ledger:
+        return restore_ledger(
+            chain, budget, scales=scales, change=self.change, input_places=self.input_places
+        )
+
+    def _family(self, chain: Chain, ledger: Any, length: int, purposes: Sequence[str]) -> Sequence[Any]:
         return Noise.family(
             chain,
             ledger,
@@ -154,30 +240,72 @@ class LaplaceEpochs:
             places=self.places,
         )
 
-    def spent(self, epoch: int) -> Fraction:
-        """Return what an input of a made epoch spends, exact: its counter and its total."""
-        own = self.ledgers[epoch].spent
-        if not self.total_epsilon:
-            return own
-        total = make_ledger(
-            single_step(),
-            self.total_epsilon,
-            scales=[1.0],
-            change=self.change,
-            input_places=self.input_places,
+    def _cost(self, ledger: Any) -> Fraction:
+        spent: Fraction = ledger.spent
+        return spent
+
+
+@dataclass(kw_only=True)
+class GaussianEpochs(ChainEpochs):
+    """Epochs of Gaussian noise, each mu-GDP for its counter and its total together: squares of mu add up.
+
+    Neighbours, guarantee, composition, theorem: as :class:`trilift.stream.epochs.EpochNoise`, of
+    :class:`trilift.stream.gaussian_noise.GaussianNoise`.
+
+    Attributes:
+        mu: the budget of an epoch, exact (:func:`trilift.stream.gdp.mu_for`).
+    """
+
+    mu: Fraction
+    norm: ClassVar[str] = "l2"
+
+    def _budget(self) -> Fraction:
+        return self.mu
+
+    def _parts(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        return mu_parts(self.mu, share)
+
+    def _ledger(self, chain: Chain, budget: Fraction, scales: Any) -> Any:
+        from trilift.stream.gaussian_ledger import make_gaussian_ledger
+
+        return make_gaussian_ledger(
+            chain, budget, scales=scales, change=self.change, input_places=self.input_places
         )
-        return own + total.spent
+
+    def _restored(self, chain: Chain, budget: Fraction, scales: Sequence[tuple[int, int]]) -> Any:
+        from trilift.stream.gaussian_ledger import restore_gaussian_ledger
+
+        return restore_gaussian_ledger(
+            chain, budget, scales=scales, change=self.change, input_places=self.input_places
+        )
+
+    def _family(self, chain: Chain, ledger: Any, length: int, purposes: Sequence[str]) -> Sequence[Any]:
+        from trilift.stream.gaussian_noise import GaussianNoise
+
+        return GaussianNoise.family(
+            chain,
+            ledger,
+            horizon=length,
+            key=self.key,
+            stream_id=self.stream_id,
+            purposes=purposes,
+            places=self.places,
+        )
+
+    def _cost(self, ledger: Any) -> Fraction:
+        spent: Fraction = ledger.spent_sq
+        return spent
 
 
 def laplace_epochs(
-    epsilon: Fraction,
+    epsilon: Any,
     *,
     key: bytes,
     stream_id: bytes,
     purposes: Sequence[str],
-    growth: str = "relay",
+    growth: str = "tapered",
     layout: Layout | None = None,
-    change: Fraction = Fraction(1),
+    change: Any = 1,
     objective: str = "mean",
     input_places: int = 0,
     places: int | None = None,
@@ -185,42 +313,78 @@ def laplace_epochs(
 ) -> tuple[list[EpochNoise], LaplaceEpochs]:
     """Return unbounded Laplace noises, one a purpose, and the mechanism that makes their epochs.
 
-    Neighbours: streams of any length that differ in one input, by at most ``change``. Guarantee: (epsilon, 0),
-    for all steps together, adaptive inputs included; composition and theorem as
-    :class:`trilift.stream.epochs.EpochNoise`. Growth "doubling" gives half of epsilon to the totals.
+    Neighbours: streams of any length that differ in one input, by at most ``change``. Guarantee: (epsilon,
+    0), for all steps together, adaptive inputs included; composition and theorem as
+    :class:`trilift.stream.epochs.EpochNoise`.
 
     Args:
-        epsilon: exact budget > 0.
+        epsilon: budget > 0, taken as the rational that it is.
         key: 32 secret bytes.
         stream_id: 16 bytes.
         purposes: paths that are unique per key, one for each independent noise.
-        growth: "relay" or "doubling".
+        growth: "tapered", "relay" or "doubling".
         layout: the epochs; the growth's own when left out.
         change: chi, the most by which one input changes.
         objective: "max" or "mean", for the epochs' chains.
         input_places: inputs are multiples of 2^-input_places.
         places: output lattice 2^-places, the inputs' when left out.
-        saved: records of epochs that were made before.
+        saved: records of epochs that were made before: they are made from these again.
 
     >>> from trilift.stream.keys import simulation_key
-    >>> noises, made = laplace_epochs(
-    ...     Fraction(1), key=simulation_key(3), stream_id=bytes(16), purposes=["example"]
-    ... )
+    >>> noises, made = laplace_epochs(1, key=simulation_key(3), stream_id=bytes(16), purposes=["example"])
     >>> noises[0].at([5, 2**40]).shape, noises[0].horizon
     ((2,), None)
-    >>> made.spent(0) <= 1
+    >>> made.spent(0, layout=noises[0].layout) <= 1
     True
     """
-    chosen = Layout.of(growth) if layout is None else layout
     mechanism = LaplaceEpochs(
-        epsilon=epsilon,
-        change=change,
+        epsilon=rational("epsilon", epsilon, above=0),
+        change=rational("change", change, above=0),
         key=key,
         stream_id=stream_id,
-        total_epsilon=epsilon / 2 if chosen.growth == "doubling" else Fraction(0),
         objective=objective,
         input_places=input_places,
         places=input_places if places is None else places,
-        saved={} if saved is None else saved,
+        records=dict(saved or {}),
     )
+    chosen = Layout.of(growth) if layout is None else layout
+    return EpochNoise.family(chosen, mechanism, purposes=purposes), mechanism
+
+
+def gaussian_epochs(
+    mu: Any,
+    *,
+    key: bytes,
+    stream_id: bytes,
+    purposes: Sequence[str],
+    growth: str = "tapered",
+    layout: Layout | None = None,
+    change: Any = 1,
+    objective: str = "mean",
+    input_places: int = 0,
+    places: int | None = None,
+    saved: Mapping[int, EpochRecord] | None = None,
+) -> tuple[list[EpochNoise], GaussianEpochs]:
+    """Return unbounded Gaussian noises, one a purpose, and the mechanism that makes their epochs.
+
+    Neighbours: streams of any length that differ in one input, by at most ``change``. Guarantee: mu-GDP, for
+    all steps together, adaptive inputs included; composition and theorem as
+    :class:`trilift.stream.epochs.EpochNoise`. Arguments as :func:`laplace_epochs`, with mu for epsilon.
+
+    >>> from trilift.stream.keys import simulation_key
+    >>> noises, made = gaussian_epochs(1, key=simulation_key(3), stream_id=bytes(16), purposes=["example"])
+    >>> noises[0].range(0, 9).size, made.spent(1, layout=noises[0].layout) <= 1
+    (9, True)
+    """
+    mechanism = GaussianEpochs(
+        mu=rational("mu", mu, above=0),
+        change=rational("change", change, above=0),
+        key=key,
+        stream_id=stream_id,
+        objective=objective,
+        input_places=input_places,
+        places=input_places if places is None else places,
+        records=dict(saved or {}),
+    )
+    chosen = Layout.of(growth, law="gaussian") if layout is None else layout
     return EpochNoise.family(chosen, mechanism, purposes=purposes), mechanism

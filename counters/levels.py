@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from trilift.artifacts import catalogue, digest, find
+from trilift.artifacts import catalogue, catalogue_l2, digest, find, find_l2
 from trilift.lift.chain import Chain
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError
 from trilift.lift.stage import Stage
-from trilift.stream.ledger import Ledger
+from trilift.stream.levels import ChainLedger
 
 __all__ = ["SavedLevel", "restored_chain", "saved_levels"]
 
@@ -43,7 +43,7 @@ def _digest(stage: Stage) -> str:
     return digest(stage)
 
 
-def saved_levels(chain: Chain, ledger: Ledger) -> tuple[SavedLevel, ...]:
+def saved_levels(chain: Chain, ledger: ChainLedger) -> tuple[SavedLevel, ...]:
     """Return what a state keeps of a mechanism, finest level first."""
     return tuple(
         SavedLevel(_digest(stage), entry.scale_int, entry.coarsest)
@@ -51,12 +51,15 @@ def saved_levels(chain: Chain, ledger: Ledger) -> tuple[SavedLevel, ...]:
     )
 
 
-def restored_chain(chain: Any, levels: Sequence[SavedLevel]) -> tuple[tuple[str, ...] | None, Chain]:
+def restored_chain(
+    chain: Any, levels: Sequence[SavedLevel], *, norm: str = "l1"
+) -> tuple[tuple[str, ...] | None, Chain]:
     """Return the names and the chain of a saved mechanism, which has exactly the saved numbers.
 
     Args:
         chain: names of artifacts, or the Chain object that the counter was made with.
         levels: the saved levels.
+        norm: "l1" for artifacts of Laplace noise, "l2" of Gaussian noise.
 
     Raises:
         ParameterError: not that many names, or no exact chain.
@@ -68,7 +71,7 @@ def restored_chain(chain: Any, levels: Sequence[SavedLevel]) -> tuple[tuple[str,
     names = list(chain) if isinstance(chain, (list, tuple)) else []
     if not names or len(names) != len(levels) or not all(isinstance(name, str) for name in names):
         raise ParameterError(f"chain must be a sequence of {len(levels)} artifact names, got {show(chain)}")
-    found = [_found(index, name, levels[index].sha256) for index, name in enumerate(names)]
+    found = [_found(index, name, levels[index].sha256, norm) for index, name in enumerate(names)]
     stages = [stage for _, stage in found]
     return tuple(name for name, _ in found), Chain(stages[-1], stages[:-1])
 
@@ -87,18 +90,23 @@ def _check_same(chain: Chain, levels: Sequence[SavedLevel]) -> None:
             )
 
 
-def _found(index: int, name: str, sha256: str) -> tuple[str, Stage]:
+def _found(index: int, name: str, sha256: str, norm: str) -> tuple[str, Stage]:
     """Find the numbers with a hash: by name, or else anywhere in the catalogue."""
     try:
-        artifact = find(name)
+        artifact = find(name) if norm == "l1" else find_l2(name)
         if artifact.certificate.sha256 == sha256:  # loading compared it with the numbers
             return name, artifact.stage
         trouble = f"artifact {show(name)} has other numbers than when the state was saved"
     except (ParameterError, ArtifactFormatError) as error:
         trouble = f"artifact {show(name)} cannot be loaded ({error})"
-    for entry in catalogue():
-        if entry.sha256 == sha256:
-            return entry.name, find(entry.name).stage
+    if norm == "l1":
+        for entry in catalogue():
+            if entry.sha256 == sha256:
+                return entry.name, find(entry.name).stage
+    else:
+        for other in catalogue_l2():
+            if other.certificate.sha256 == sha256:
+                return other.name, find_l2(other.name).stage
     raise ReplayError(
         f"level {index}: {trouble}, and no artifact in the catalogue has the saved ones (SHA-256 {sha256}); "
         "put that file back to continue"

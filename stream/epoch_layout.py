@@ -1,4 +1,7 @@
-"""Where the epochs of an unbounded process begin and end: integers alone, the same on every machine."""
+"""Where the epochs of an unbounded process begin and end, and what share of an epoch's budget its total has.
+
+Integers and rationals alone: the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -9,50 +12,53 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.checks import choice, fail, integer, rational
-from trilift.lift.errors import ParameterError
 
-__all__ = ["GROWTHS", "LAST_STEP", "Layout"]
+__all__ = ["GROWTHS", "LAST_STEP", "LAWS", "Layout"]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-GROWTHS = ("doubling", "relay")
+GROWTHS = ("tapered", "relay", "doubling")
+LAWS = ("laplace", "gaussian")
+
 LAST_STEP = 1 << 62
 """Steps that an unbounded process has, so that positions stay int64: at 10^9 steps a second, 146 years."""
 
 _EXPONENTS = (Fraction(3, 2), Fraction(2))
-_FIRST_OF_RELAY = 32
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A division of the steps 0, 1, ..., 2^62 - 1 into consecutive epochs of growing length.
+    """A division of the steps 0, 1, ..., 2^62 - 1 into consecutive epochs, and the share of every epoch's total.
 
     Attributes:
-        growth: "doubling" (epoch j = the 1-based steps 2^j .. 2^(j+1) - 1) or "relay".
-        first: length of the first epoch; 1 for "doubling".
-        exponent: for "relay", n_(j+1) = floor(n_j^exponent), so that the logarithms of the lengths grow
-            geometrically; 3/2 or 2. For "doubling" the lengths themselves double, and it is 1.
+        text: a name that tells the layout apart from every other one; part of what keys are derived from.
         ends: 0-based end (one past the last step) of every epoch; the last is 2^62.
+        shares: for every epoch the part of its budget (epsilon for Laplace noise, mu^2 for Gaussian noise)
+        that
+            a total with noise of its own has; 0 where the counter's own last value stands for the total.
 
-    >>> Layout.doubling().ends[:5]
-    (1, 3, 7, 15, 31)
+    >>> Layout.doubling().ends[:5], Layout.doubling().shares[0]
+    ((1, 3, 7, 15, 31), Fraction(1, 2))
     >>> Layout.relay(first=16, exponent=2).ends[:3]
     (16, 272, 65808)
     """
 
-    growth: str
-    first: int
-    exponent: Fraction
+    text: str
     ends: tuple[int, ...] = field(repr=False)
+    shares: tuple[Fraction, ...] = field(repr=False)
 
     @classmethod
     def doubling(cls) -> Layout:
-        """Return the epochs of the hybrid mechanism: lengths 1, 2, 4, ..."""
-        return cls("doubling", 1, Fraction(1), tuple(min((2 << j) - 1, LAST_STEP) for j in range(63)))
+        """Return the epochs of the hybrid mechanism: lengths 1, 2, 4, ..., halves for the totals.
+
+        Epoch j is the 1-based steps 2^j .. 2^(j+1) - 1.
+        """
+        ends = tuple(min((2 << j) - 1, LAST_STEP) for j in range(63))
+        return cls("doubling", ends, (Fraction(1, 2),) * len(ends))
 
     @classmethod
-    def relay(cls, *, first: int = _FIRST_OF_RELAY, exponent: Any = 2) -> Layout:
-        """Return the epochs of a relay: n_0 = first, n_(j+1) = floor(n_j^exponent).
+    def relay(cls, *, first: int = 64, exponent: Any = Fraction(3, 2)) -> Layout:
+        """Return the epochs of a relay: n_0 = first, n_(j+1) = floor(n_j^exponent), no shares.
 
         Raises:
             ParameterError: first outside 4..2^20, an exponent that is not 3/2 or 2.
@@ -61,33 +67,50 @@ class Layout:
         power = rational("exponent", exponent)
         if power not in _EXPONENTS:
             raise fail("exponent", "3/2 or 2", exponent)
-        ends, start = [], 0
-        while start < LAST_STEP:
-            start = min(start + n, LAST_STEP)
-            ends.append(start)
-            n = n * n if power == 2 else isqrt(n**3)
-        return cls("relay", int(first), power, tuple(ends))
+        lengths = [n]
+        while sum(lengths) < LAST_STEP:
+            lengths.append(lengths[-1] ** 2 if power == 2 else isqrt(lengths[-1] ** 3))
+        return cls._made(f"relay-{n}-{power}", lengths, [Fraction(0)] * len(lengths))
 
     @classmethod
-    def of(cls, growth: str, *, first: int | None = None, exponent: Any = None) -> Layout:
-        """Return the layout of a growth by its name, with the defaults of a relay where nothing is given.
+    def tapered(cls, *, law: str = "laplace") -> Layout:
+        """Return epochs whose totals have a share of the budget that shrinks as they grow longer.
+
+        With lengths 2^k: for Laplace noise k = 3, 8, 10, 12, 14, ... and shares 0, 0, then min(1/5, 4/k); for
+        Gaussian noise k = 2, 5, 8, 12, 18, 27, 40, 60 and shares min(1/2, 5/(2k)). These are the best of some
+        thousand rules in a search over exact variances at t = 2^5 .. 2^40, by the worst and the mean ratio to
+        the counter that was made for t.
 
         Raises:
-            ParameterError: another growth; first or exponent for "doubling".
+            ParameterError: another law.
         """
-        if choice("growth", growth, GROWTHS) == "relay":
-            return cls.relay(
-                first=_FIRST_OF_RELAY if first is None else first,
-                exponent=2 if exponent is None else exponent,
-            )
-        if first not in (None, 1) or exponent not in (None, 1):
-            raise ParameterError("growth='doubling' takes no first length and no exponent")
-        return cls.doubling()
+        if choice("law", law, LAWS) == "laplace":
+            logs = [3, 8, *range(10, 64, 2)]
+            shares = [Fraction(0) if k < 10 else min(Fraction(1, 5), Fraction(4, k)) for k in logs]
+        else:
+            logs = [2, 5, 8, 12, 18, 27, 40, 62]
+            shares = [min(Fraction(1, 2), Fraction(5, 2 * k)) for k in logs]
+        return cls._made(f"tapered-{law}", [1 << k for k in logs], shares)
 
-    @property
-    def text(self) -> str:
-        """A name that tells the layout apart from every other one: part of what keys are derived from."""
-        return self.growth if self.growth == "doubling" else f"relay-{self.first}-{self.exponent}"
+    @classmethod
+    def of(cls, growth: str, *, law: str = "laplace") -> Layout:
+        """Return the layout of a growth by its name.
+
+        Raises:
+            ParameterError: another growth or law.
+        """
+        choice("law", law, LAWS)
+        if choice("growth", growth, GROWTHS) == "tapered":
+            return cls.tapered(law=law)
+        return cls.relay() if growth == "relay" else cls.doubling()
+
+    @classmethod
+    def _made(cls, text: str, lengths: list[int], shares: list[Fraction]) -> Layout:
+        ends: list[int] = []
+        for length in lengths:
+            if not ends or ends[-1] < LAST_STEP:
+                ends.append(min((ends[-1] if ends else 0) + length, LAST_STEP))
+        return cls(text, tuple(ends), tuple(shares[: len(ends)]))
 
     def start(self, epoch: int) -> int:
         """Return the 0-based first step of an epoch."""
@@ -101,3 +124,7 @@ class Layout:
         """Return the epoch of each 0-based step, int64."""
         ends = np.array(self.ends, dtype=np.int64)
         return np.asarray(np.searchsorted(ends, np.asarray(steps, dtype=np.int64), side="right"))
+
+    def closes_apart(self, epoch: int, local: int) -> bool:
+        """Whether a step is the last of an epoch whose total has noise of its own, and shows that total."""
+        return self.shares[epoch] > 0 and local == self.length(epoch) - 1

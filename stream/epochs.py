@@ -1,45 +1,50 @@
-"""Noise without an end, made of bounded processes, one an epoch: the hybrid mechanism, and the relay (new).
+"""Noise without an end, made of bounded processes, one an epoch: the hybrid mechanism, and new ones.
 
 An unbounded stream is cut into epochs (:mod:`trilift.stream.epoch_layout`), and every epoch has a bounded
 counter of its own, with a key of its own. Its noise at local step m is N_j(m), m = 0 .. n_j - 1. What the
 counter of an epoch counts is that epoch's inputs alone; what is released at a step adds to it the totals of
-the epochs before. The two growths differ in where those totals come from.
+the epochs before. Where do those totals come from? Either an epoch's total is released once more, with noise
+M_j of its own, and a share a_j of the epoch's budget pays for it; or (a_j = 0) the last value of the epoch's
+own counter stands for it, N_j(n_j - 1), and nothing is split off. With Q_j for whichever of the two it is,
+
+    noise(t) = Q_0 + .. + Q_(j-1) + N_j(m),   and Q_0 + .. + Q_j at the last step of an epoch with a_j > 0.
 
 **doubling** (Chan, Shi, Song 2011, hybrid mechanism; in the form of Andersson, Chaturvedi, Henzinger, Safavi:
-CC). Every epoch's total is released once more, with noise M_j of its own, and half of the budget pays for it:
+CC). Lengths 1, 2, 4, ..., all a_j = 1/2.
 
-    noise(t) = M_0 + .. + M_(j-1) + N_j(m) inside epoch j,   M_0 + .. + M_j at its last step.
+**relay** (new). All a_j = 0; n_(j+1) = n_j^(3/2).
 
-**relay** (new). The total of a finished epoch *is* the last value of its own counter: no budget is split off.
+**tapered** (new, the default). The first epochs have a_j = 0 (Laplace noise); then a_j falls like the inverse
+of the logarithm of the epoch's length, since a total's variance 2/(a_j epsilon)^2 need only be small beside
+that of a counter that long, about log(n_j)^3.
 
-    noise(t) = N_0(n_0 - 1) + .. + N_(j-1)(n_(j-1) - 1) + N_j(m).
-
-*Privacy of the relay.* Let counter j be a release of R_j x_j + z_j, x_j the inputs of epoch j, that is
-epsilon-private for streams that differ by one input (or mu-GDP), with L_j R_j = T exactly. Everything released
-is a function of (R_0 x_0 + z_0, R_1 x_1 + z_1, ...), with z_0, z_1, ... independent: the value at step t is
-sum_(i<j) floor(l_i (R_i x_i + z_i) + 1/2) + floor(l (R_j x_j + z_j) + 1/2), l_i the last row of L_i and l row m
-of L_j. Neighbours that differ in one input differ in one x_j. So all releases but one have the same law on
-both sides, given everything before, and that one costs epsilon (parallel composition); as every part is a
-linear query answered by additive noise, inputs may be chosen adaptively. The infinite sequence is covered
+*Privacy.* Let counter j be a release of R_j x_j + z_j, x_j the inputs of epoch j, that is (1 - a_j)
+epsilon-private for streams that differ in one input (mu^2 (1 - a_j) in place of mu^2, if it is GDP), with L_j
+R_j = T exactly, and M_j a release of the sum of x_j that is a_j epsilon-private (mu^2 a_j). All z_j and M_j
+are independent. Everything released is a function of these releases, one pair an epoch. Neighbours that
+differ in one input differ in one x_j: all pairs but one have the same law on both sides, given everything
+before, and that pair costs epsilon (mu) by composition. So the whole is epsilon-private (mu-GDP): parallel
+composition. Inputs may be chosen adaptively, as in each of the epochs. An infinite sequence is covered
 because each of its finite prefixes is, with the same epsilon. A person whose inputs change by chi in total,
-chi_j of it in epoch j, costs sum_j (chi_j / chi) epsilon = epsilon; under mu-GDP sqrt(sum_j (chi_j / chi)^2) mu
+chi_j of it in epoch j, costs sum_j (chi_j / chi) epsilon = epsilon; under GDP sqrt(sum_j (chi_j / chi)^2) mu
 <= mu.
 
-*Error of the relay.* A counter of n steps has variance about c log(n)^3 (Laplace; c log(n)^2 for Gaussian
-noise). With n_(j+1) = n_j^a the variances of the finished epochs are a geometric series of ratio a^-3, and the
-current epoch's counter, calibrated for up to n_j^a steps, costs at most a^3 times what a counter for exactly t
-steps would: a constant factor at every t, for all t, and the true constant is much smaller, since a counter's
-early steps have less noise than its last ones. The hybrid pays the split (a factor 4 in variance for Laplace
-noise, 2 for Gaussian noise) and log2(t) totals besides. ``python -m trilift.experiments.unbounded`` prints both.
+*Error.* A counter of n steps has variance about c log(n)^3 (Laplace; c log(n)^2 for Gaussian noise). The
+hybrid pays the even split: a factor 4 in variance for Laplace noise, 2 for Gaussian noise. A relay with
+n_(j+1) = n_j^r pays a factor of at most r^3 + 1 / (1 - r^-3) (r^2 and r^-2): finished epochs are a geometric
+series, the current one is calibrated for at most the r-th power of t. The tapered shares a_j = 4/k, k =
+log2(n_j), with n_j four times n_(j-1), pay (1 - 4/k)^-2 on the counter and sum 2 k^2 / 16 = k^3 / 48 for the
+totals, which is a fixed fraction of the counter's variance. ``python -m trilift.experiments.unbounded``
+prints exact ones.
 
 *Why not one smooth infinite chain.* A chain with infinitely many levels needs budgets epsilon_l with a finite
 sum, so the level that serves t of size m^k has epsilon_k = o(epsilon / k): its variance exceeds that of the
-chain for t by a factor that grows without bound (zeta(1 + d)^2 k^(2 d) with epsilon_l ~ l^-(1+d)). The relay's
-factor is bounded.
+chain for t by a factor that grows without bound (zeta(1 + d)^2 k^(2 d) with epsilon_l ~ l^-(1+d)). The
+factors above are bounded.
 
 *Rounding.* Each part is rounded on its own, floor(u + 1/2) of exact u, and parts are added as integers. The
-counts are multiples of the lattice h, so floor(u / h + 1/2) of (count + noise) is count / h + floor(noise / h +
-1/2): integers go through the floor unchanged, and what is released is the exact sum of the parts' releases.
+counts are multiples of the lattice h, so floor(u / h + 1/2) of (count + noise) is count / h + floor(noise / h
++ 1/2): integers go through the floor unchanged, and what is released is the exact sum of the parts' releases.
 """
 
 from __future__ import annotations
@@ -47,6 +52,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -86,15 +92,17 @@ class EpochMechanism(Protocol):
         """32 bytes that bind the kind of processes and their budgets."""
         ...
 
-    def counters(self, epoch: int, length: int, purposes: Sequence[str]) -> Sequence[NoiseProcess]:
+    def counters(
+        self, epoch: int, length: int, share: Fraction, purposes: Sequence[str]
+    ) -> Sequence[NoiseProcess]:
         """Return independent processes of ``length`` steps, one a purpose: the counter of an epoch.
 
-        Its budget is everything for a relay, and one half's share for "doubling".
+        Its budget is all but the share of the epoch's total.
         """
         ...
 
-    def totals(self, epoch: int, purposes: Sequence[str]) -> Sequence[NoiseProcess]:
-        """Return independent processes of one step, one a purpose: the epoch's total ("doubling" only)."""
+    def totals(self, epoch: int, share: Fraction, purposes: Sequence[str]) -> Sequence[NoiseProcess]:
+        """Return independent processes of one step, one a purpose: the epoch's total, share > 0."""
         ...
 
 
@@ -123,10 +131,11 @@ class _Store:
             known = self._kept.get((kind, epoch))
             if known is None:
                 names = [epoch_purpose(purpose, self.layout, kind, epoch) for purpose in self.purposes]
+                share = self.layout.shares[epoch]
                 if kind == "total":
-                    known = self.mechanism.totals(epoch, names)
+                    known = self.mechanism.totals(epoch, share, names)
                 else:
-                    known = self.mechanism.counters(epoch, self.layout.length(epoch), names)
+                    known = self.mechanism.counters(epoch, self.layout.length(epoch), share, names)
                 if any(process.places != self.mechanism.places for process in known):
                     raise ParameterError("the processes of all epochs must share one output lattice")
                 self._kept[kind, epoch] = known
@@ -137,9 +146,9 @@ class _Store:
 
     def closing(self, epoch: int) -> Part:
         """Return the part that stands for a finished epoch."""
-        if self.layout.growth == "relay":
-            return "epoch", epoch, self.layout.length(epoch) - 1
-        return "total", epoch, 0
+        if self.layout.shares[epoch] > 0:
+            return "total", epoch, 0
+        return "epoch", epoch, self.layout.length(epoch) - 1
 
     def finished(self, epochs: int) -> list[int]:
         """Return the summed noise of the first ``epochs`` epochs, one number a purpose."""
@@ -164,11 +173,12 @@ class _Store:
 class EpochNoise(Stepwise):
     """Noise of an unbounded counter: the sum of the parts of a layout, at any step, range or set of steps.
 
-    Neighbours: two streams, of any length, that differ in one input by at most what the mechanism's budget is
-    for. Guarantee: adding ``noise.at(t)`` to every exact prefix sum has the privacy of the mechanism's budget,
-    (epsilon, 0) for Laplace and mu-GDP for Gaussian noise, for all steps together and adaptively chosen inputs.
-    Composition: parallel over epochs, and for growth "doubling" sequential over an epoch's counter and its total.
-    Theorem: "doubling", Chan, Shi, Song 2011; "relay", new (proof in the text of this module).
+    Neighbours: two streams, of any length, that differ in one input by at most what the mechanism's budget
+    is for. Guarantee: adding ``noise.at(t)`` to every exact prefix sum has the privacy of the mechanism's
+    budget, (epsilon, 0) for Laplace and mu-GDP for Gaussian noise, for all steps together and adaptively
+    chosen inputs.
+    Composition: parallel over epochs, sequential over an epoch's counter and its total.
+    Theorem: "doubling", Chan, Shi, Song 2011; the others are new (proof in the text of this module).
 
     Nothing here sees data. Epochs are made when their steps are first met, so the memory is that of a few
     bounded counters, however long the stream is. Key and noise are secrets, as those of every process.
@@ -208,6 +218,8 @@ class EpochNoise(Stepwise):
         self.places = store.mechanism.places
         digest = DigestBuilder(_LABEL).add("layout", store.layout.text)
         digest.add("ends", store.layout.ends).add("mechanism", store.mechanism.identity)
+        for share in store.layout.shares:
+            digest.add("share", share)
         self.digest = digest.add("places", self.places).digest()
 
     def __repr__(self) -> str:
@@ -231,7 +243,7 @@ class EpochNoise(Stepwise):
         return np.concatenate(pieces)
 
     def _piece(self, epoch: int, local: IntArray) -> Integers:
-        if not self._ends_apart(epoch, int(local[-1])):
+        if not self.layout.closes_apart(epoch, int(local[-1])):
             return self._inside(epoch, local)
         closed = shrink(np.array([self._store.finished(epoch + 1)[self._index]], dtype=object))
         if local.size == 1:
@@ -246,10 +258,6 @@ class EpochNoise(Stepwise):
         values = process.range(int(local[0]), int(local[-1]) + 1) if consecutive else process.at(local)
         return add(values, before)
 
-    def _ends_apart(self, epoch: int, local: int) -> bool:
-        """Whether a step is released from totals alone."""
-        return self.layout.growth == "doubling" and local == self.layout.length(epoch) - 1
-
     # -- what is public -------------------------------------------------------------------------
 
     def parts(self, step: int) -> list[Part]:
@@ -262,7 +270,7 @@ class EpochNoise(Stepwise):
         epoch = int(self.layout.epoch_of([position])[0])
         local = position - self.layout.start(epoch)
         closed = [self._store.closing(i) for i in range(epoch)]
-        if self._ends_apart(epoch, local):
+        if self.layout.closes_apart(epoch, local):
             return [*closed, self._store.closing(epoch)]
         return [*closed, ("epoch", epoch, local)]
 
@@ -283,7 +291,7 @@ class EpochNoise(Stepwise):
             chosen = epochs == epoch
             local = positions[chosen] - self.layout.start(epoch)
             values = np.full(local.shape, self._store.finished_variance(epoch))
-            apart = local == (self.layout.length(epoch) - 1 if self.layout.growth == "doubling" else -1)
+            apart = (local == self.layout.length(epoch) - 1) & (self.layout.shares[epoch] > 0)
             if apart.any():
                 values[apart] = self._store.finished_variance(epoch + 1)
             if not apart.all():
