@@ -125,7 +125,7 @@ class GrowingLaw:
     @property
     def label(self) -> str:
         """What fixes the numbers."""
-        return f"gaussian sums, 1.85 sqrt(t) ln(t+1), chords of 1/{_NODES}, unit {self.unit.hex()}"
+        return f"gaussian sums, {FACTOR} sqrt(t) ln(t+1), chords of 1/{_NODES}, unit {self.unit.hex()}"
 
     def deviations(self, steps: IntArray) -> FloatArray:
         """Return the standard deviations at 0-based steps, in units of the count."""
