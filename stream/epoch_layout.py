@@ -28,14 +28,13 @@ _EXPONENTS = (Fraction(3, 2), Fraction(2))
 
 @dataclass(frozen=True)
 class Layout:
-    """A division of the steps 0, 1, ..., 2^62 - 1 into consecutive epochs, and the share of every epoch's total.
+    """A division of the steps 0, 1, ..., 2^62 - 1 into epochs, and the share of every epoch's total.
 
     Attributes:
         text: a name that tells the layout apart from every other one; part of what keys are derived from.
         ends: 0-based end (one past the last step) of every epoch; the last is 2^62.
         shares: for every epoch the part of its budget (epsilon for Laplace noise, mu^2 for Gaussian noise)
-        that
-            a total with noise of its own has; 0 where the counter's own last value stands for the total.
+            that a total with noise of its own has; 0 where the counter's own last value is the total.
 
     >>> Layout.doubling().ends[:5], Layout.doubling().shares[0]
     ((1, 3, 7, 15, 31), Fraction(1, 2))
