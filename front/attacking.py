@@ -59,7 +59,7 @@ def read_rates(source: IO[bytes], *, column: str | None, delimiter: str = ",") -
 
 def _within(numbers: Iterator[Numbered]) -> Iterator[float]:
     for line, value in numbers:
-        if not 0 <= value <= 1:
+        if value is None or not 0 <= value <= 1:
             raise ParameterError(f"line {line}: a rate must be a number from 0 to 1")
         yield float(value)
 

@@ -95,7 +95,7 @@ def is_data_independent(
         for other in others:
             if len(other) != len(first):
                 raise ParameterError("the streams must have values of one length")
-            if any(abs(a - b) > tolerance for a, b in zip(first, other, strict=True)):
+            if any(not -tolerance <= a - b <= tolerance for a, b in zip(first, other, strict=True)):
                 return False
     return True
 

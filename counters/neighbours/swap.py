@@ -52,7 +52,7 @@ def are_step_neighbours(stream: Iterable[Any], *, other: Iterable[Any], k: int =
     differences = _differences(stream, other)
     limit = rational("change", change, minimum=0)
     count = integer("k", k, minimum=0)
-    return sum(d != 0 for d in differences) <= count and all(abs(d) <= limit for d in differences)
+    return sum(d != 0 for d in differences) <= count and all(-limit <= d <= limit for d in differences)
 
 
 def are_all_step_neighbours(stream: Iterable[Any], *, other: Iterable[Any], change: Any = 1) -> bool:
@@ -62,7 +62,7 @@ def are_all_step_neighbours(stream: Iterable[Any], *, other: Iterable[Any], chan
     (True, False)
     """
     limit = rational("change", change, minimum=0)
-    return all(abs(d) <= limit for d in _differences(stream, other))
+    return all(-limit <= d <= limit for d in _differences(stream, other))
 
 
 def follows_consecutively(
@@ -80,7 +80,8 @@ def follows_consecutively(
     limit = rational("change", change, minimum=0)
     shift = integer("k", k, minimum=0)
     pairs = zip(later[shift:], earlier, strict=False)  # the last k items of the earlier one meet nothing
-    return all(abs(x) <= limit for x in later[:shift]) and all(abs(x - y) <= limit for x, y in pairs)
+    moves = [*later[:shift], *(x - y for x, y in pairs)]
+    return all(-limit <= move <= limit for move in moves)
 
 
 def step_neighbours(
@@ -95,7 +96,7 @@ def step_neighbours(
     limit = rational("change", change, minimum=0)
     count = integer("k", k, minimum=0)
     choices = [
-        [new for new in letters if new != old and abs((new or 0) - (old or 0)) <= limit] for old in items
+        [new for new in letters if new != old and -limit <= (new or 0) - (old or 0) <= limit] for old in items
     ]
     for size in range(1, min(count, len(items)) + 1):
         for places in combinations(range(len(items)), size):
