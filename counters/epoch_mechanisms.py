@@ -254,15 +254,28 @@ class GaussianEpochs(ChainEpochs):
 
     Attributes:
         mu: the budget of an epoch, exact (:func:`trilift.stream.gdp.mu_for`).
+        total_mu: None; or what every total has, and then ``mu`` is what every counter has: together
+            sqrt(mu^2 + total_mu^2)-GDP.
     """
 
     mu: Fraction
+    total_mu: Fraction | None = None
     norm: ClassVar[str] = "l2"
 
     def _budget(self) -> Fraction:
         return self.mu
 
+    @property
+    def identity(self) -> bytes:
+        """32 bytes that bind the budgets, the change, the lattices and the objective."""
+        if self.total_mu is None:
+            return super().identity
+        digest = DigestBuilder("trilift/chain epochs, halves/1").add("whole", super().identity)
+        return digest.add("total mu", self.total_mu).digest()
+
     def _parts(self, share: Fraction) -> tuple[Fraction, Fraction]:
+        if self.total_mu is not None:
+            return self.mu, self.total_mu
         return mu_parts(self.mu, share)
 
     def _ledger(self, chain: Chain, budget: Fraction, scales: Any) -> Any:
@@ -358,6 +371,7 @@ def gaussian_epochs(
     stream_id: bytes,
     purposes: Sequence[str],
     growth: str = "tapered",
+    total_mu: Any = None,
     layout: Layout | None = None,
     change: Any = 1,
     objective: str = "mean",
@@ -370,6 +384,8 @@ def gaussian_epochs(
     Neighbours: streams of any length that differ in one input, by at most ``change``. Guarantee: mu-GDP, for
     all steps together, adaptive inputs included; composition and theorem as
     :class:`trilift.stream.epochs.EpochNoise`. Arguments as :func:`laplace_epochs`, with mu for epsilon.
+    With ``total_mu`` the counters have mu and the totals total_mu, and the guarantee is sqrt(mu^2 +
+    total_mu^2).
 
     >>> from trilift.stream.keys import simulation_key
     >>> noises, made = gaussian_epochs(1, key=simulation_key(3), stream_id=bytes(16), purposes=["example"])
@@ -378,6 +394,7 @@ def gaussian_epochs(
     """
     mechanism = GaussianEpochs(
         mu=rational("mu", mu, above=0),
+        total_mu=None if total_mu is None else rational("total_mu", total_mu, above=0),
         change=rational("change", change, above=0),
         key=key,
         stream_id=stream_id,

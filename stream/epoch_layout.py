@@ -111,6 +111,11 @@ class Layout:
                 ends.append(min((ends[-1] if ends else 0) + length, LAST_STEP))
         return cls(text, tuple(ends), tuple(shares[: len(ends)]))
 
+    @property
+    def growth(self) -> str:
+        """The growth: "tapered", "relay" or "doubling"."""
+        return self.text.split("-")[0]
+
     def start(self, epoch: int) -> int:
         """Return the 0-based first step of an epoch."""
         return self.ends[epoch - 1] if epoch > 0 else 0
