@@ -19,7 +19,16 @@ from trilift.stream.epochs import EpochNoise
 from trilift.stream.keys import simulation_key
 from trilift.stream.process import NoiseProcess
 
-__all__ = ["BOUNDED", "GAUSSIAN", "KINDS", "UNBOUNDED", "BaseSpec", "chain_ledger", "octave_ends", "spec_chain"]
+__all__ = [
+    "BOUNDED",
+    "GAUSSIAN",
+    "KINDS",
+    "UNBOUNDED",
+    "BaseSpec",
+    "chain_ledger",
+    "octave_ends",
+    "spec_chain",
+]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -43,7 +43,8 @@ class LedgerPart:
     def record(self) -> dict[str, Any]:
         """Return the part for JSON: ln_delta is rounded up to a float, and null where no delta is spent."""
         ln_delta = None if self.ln_delta is None else float_above(self.ln_delta)
-        return {"part": self.name, "epsilon": str(self.epsilon), "ln_delta": ln_delta}
+        epsilon = f"{self.epsilon.numerator}/{self.epsilon.denominator}"
+        return {"part": self.name, "epsilon": epsilon, "ln_delta": ln_delta}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class EditLedger:
 
     >>> part = LedgerPart("all", Fraction(1), Fraction(-20), "an example")
     >>> EditLedger(Fraction(1), Fraction(1, 10**6), (part,)).record()
-    [{'part': 'all', 'epsilon': '1', 'ln_delta': -20.0}]
+    [{'part': 'all', 'epsilon': '1/1', 'ln_delta': -20.0}]
     """
 
     epsilon: Fraction
@@ -76,7 +77,9 @@ class EditLedger:
                 f"the parts spend epsilon {float(self.spent_epsilon):.9g}, more than {self.epsilon}"
             )
         if self.spent_delta > self.delta:
-            raise ParameterError(f"the parts spend delta {float(self.spent_delta):.9g}, more than {self.delta}")
+            raise ParameterError(
+                f"the parts spend delta {float(self.spent_delta):.9g}, more than {self.delta}"
+            )
 
     @property
     def spent_epsilon(self) -> Fraction:

@@ -20,7 +20,7 @@ from trilift.lift.checks import fail, rational
 from trilift.lift.errors import ParameterError
 from trilift.stream.balls import ball, narrow
 
-__all__ = ["PartRule", "SimPartRule"]
+__all__ = ["ALARM", "SCALE_RATIO", "PartRule", "SimPartRule", "constant_tau"]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -28,6 +28,12 @@ _BITS = 64
 _LATTICE = Fraction(1, 1 << 20)  # at most one lattice step of the sparse vector technique, in largest inputs
 _GRID = 1 << 10  # thresholds are multiples of 2^-10 largest inputs
 _STEP = Fraction(2, 3)
+
+SCALE_RATIO = Fraction(4, 5)
+"""b_0 / b_1 of constant thresholds."""
+
+ALARM = 1e-3
+"""What constant thresholds may end a bucket without events with, within a known horizon."""
 
 
 def _ceil(value: Fraction) -> int:
@@ -275,7 +281,7 @@ class PartRule:
 
     @classmethod
     def constant(
-        cls, cost: Fraction, *, ln_failure: Fraction, horizon: int | None = None, alarm: float = 1e-3
+        cls, cost: Fraction, *, ln_failure: Fraction, horizon: int | None = None, alarm: float = ALARM
     ) -> PartRule:
         """Return the least constant thresholds of a cost whose failure is at most e^ln_failure (new).
 
@@ -284,9 +290,7 @@ class PartRule:
         """
         b1 = (3 / SCALE_RATIO + 4) / rational("cost", cost, above=0)
         b0 = SCALE_RATIO * b1
-        least = float(_tau_float(b0, b1, float(ln_failure), extra=3.0))
-        if horizon is not None:
-            least = max(least, _tau_float(b0, b1, math.log(alarm / horizon), extra=1.0))
+        least = constant_tau(b0, b1, ln_failure=float(ln_failure), horizon=horizon, alarm=alarm)
         tau = max(Fraction(math.ceil(least * _GRID), _GRID), 1 + Fraction(1, _GRID))
         rule = cls(tau, b0, b1)
         while rule.ln_failure > ln_failure:
@@ -294,8 +298,14 @@ class PartRule:
         return rule
 
 
-SCALE_RATIO = Fraction(4, 5)
-"""b_0 / b_1 of constant thresholds."""
+def constant_tau(
+    b0: Fraction, b1: Fraction, *, ln_failure: float, horizon: int | None, alarm: float = ALARM
+) -> float:
+    """Return about the least constant threshold: see :meth:`PartRule.constant` (floats, for plans)."""
+    least = _tau_float(b0, b1, ln_failure, extra=3.0)
+    if horizon is not None:
+        least = max(least, _tau_float(b0, b1, math.log(alarm / horizon), extra=1.0))
+    return least
 
 
 def _tau_float(b0: Fraction, b1: Fraction, ln_target: float, *, extra: float) -> float:

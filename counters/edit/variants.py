@@ -1,0 +1,420 @@
+"""The accountings: how each divides (epsilon, delta), and why its parts add up.
+
+What they share. x and x' are insertion neighbours. There is an injective map P -> P' between the partitions of x and
+x' that may occur with a good event E (:mod:`trilift.counters.edit.coupling`), with Pr[P, E | x] <= e^c Pr[P' | x'],
+c the partition's cost, and Pr[not E] <= delta_E (:mod:`trilift.counters.edit.rules`); so in both directions. Given P and
+P', what is released is a function of the counter of bucket sums, whose inputs differ in at most four places, and of the
+release times, a counter of bucket lengths that differ in at most two. If for every such pair and every set A
+Pr[A | P, x] <= e^g Pr[A | P', x'] + d, then Pr[A | x] <= delta_E + sum_P Pr[P, E | x] (e^g Pr[A | P', x'] + d)
+<= e^(g + c) Pr[A | x'] + d + delta_E. The conditional delta d is not multiplied by e^c (Andersson, Chaturvedi,
+Henzinger, Safavi use it multiplied, which is allowed and costs more).
+
+**Release times.** The ideal I_l = t_l + alpha_l + N2_l is post-processing of the noisy counter; released is
+max(t_l, I_l). The paper charges (1 + e^g) eta for this, eta >= Pr[some I_l < t_l]: Pr[A] <= Pr[I in A] + eta, and
+the same for x' with the factor e^g. **Sharper (new):** let G = {I_l >= t_l + 1 for all l}, not G having probability at
+most eta, and note t'_l <= t_l + 1: on the set of outcomes G, max(t_l, .) is idle for x and max(t'_l, .) for x'. So
+Pr[released in A | P, x] <= Pr[I in A and G | P, x] + eta <= e^g Pr[I in A and G | P', x'] + d + eta
+<= e^g Pr[released in A | P', x'] + d + eta: eta is paid once. It needs alpha_l + N2_l >= 1 where the paper's needs more
+than -1, a step or two of delay.
+
+A capacity K changes nothing: let the mechanism go on for ever and release only its first K buckets.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from trilift.counters.edit.base import BOUNDED, KINDS, UNBOUNDED, BaseSpec
+from trilift.counters.edit.design import DISPLAYS, MECHANISMS, Design
+from trilift.counters.edit.inputs import BotRule
+from trilift.counters.edit.ledger import EditLedger, LedgerPart
+from trilift.counters.edit.rules import PartRule, SimPartRule
+from trilift.counters.edit.tune import Split, best_split, capacity_of
+from trilift.counters.edit.units import Unit, unit_of
+from trilift.lift.checks import choice, fail, finite, integer, rational
+from trilift.lift.errors import ParameterError
+from trilift.stream.balls import ball, narrow
+from trilift.stream.gdp import ln_delta_bounds, ln_of, mu_for
+
+__all__ = ["ACCOUNTINGS", "build"]
+
+ACCOUNTINGS = {
+    "sharp": MECHANISMS,
+    "joint": MECHANISMS,
+    "joint-40-51": ("simecc",),
+    "joint-40-9": ("simecc",),
+    "paper": MECHANISMS,
+    "paper-9": ("simecc",),
+    "paper-42": ("ecc",),
+    "paper-4/105": ("ecc",),
+}
+"""The accountings, and the mechanisms that they are for."""
+
+_MU_BITS = 48
+_HAIR = 1 - Fraction(1, 1 << 40)  # delta that roundings of logarithms may take
+_MIN_EPSILON, _MAX_EPSILON = Fraction(1, 10**6), Fraction(10**6)
+
+
+def build(
+    epsilon: Any,
+    *,
+    delta: Any,
+    mechanism: str,
+    accounting: str,
+    base: str,
+    horizon: int | None,
+    rate: float | None,
+    rule: BotRule,
+    display: str,
+) -> Design:
+    """Make a design: see :func:`trilift.counters.edit.design.make_design`."""
+    asked = rational("epsilon", epsilon, above=0)
+    if not _MIN_EPSILON <= asked <= _MAX_EPSILON:
+        raise fail("epsilon", "between 1e-6 and 1e6", epsilon)
+    failure = rational("delta", delta, above=0)
+    if not Fraction(1, 10**100) <= failure <= Fraction(1, 2):
+        raise fail("delta", "between 1e-100 and 1/2", delta)
+    choice("mechanism", mechanism, MECHANISMS)
+    choice("accounting", accounting, ACCOUNTINGS)
+    choice("display", display, DISPLAYS)
+    if mechanism not in ACCOUNTINGS[accounting]:
+        raise ParameterError(f"accounting {accounting!r} is for {', '.join(ACCOUNTINGS[accounting])}")
+    T = None if horizon is None else integer("horizon", horizon, minimum=1, maximum=1 << 48)
+    r = 0.5 if rate is None else finite("rate", rate, above=0, maximum=1)
+    choice("base", base, ("auto", *KINDS))
+    common: dict[str, Any] = {"horizon": T, "rate": r, "rule": rule, "display": display}
+    if accounting != "sharp":
+        if base not in ("auto", "cc"):
+            raise ParameterError(f"accounting {accounting!r} is of the paper's own base, 'cc', got {base!r}")
+        maker = _joint if accounting.startswith("joint") else _paper
+        return maker(asked, failure, mechanism=mechanism, accounting=accounting, **common)
+    if base == "auto":
+        kinds = auto_kinds(T)
+    elif (T is None) != (base in UNBOUNDED):
+        kind = "a horizon" if T is None else "no horizon"
+        raise ParameterError(f"base {base!r} needs {kind}: {', '.join(auto_kinds(T))} would do")
+    else:
+        kinds = (base,)
+    splits = {kind: _split(asked, failure, mechanism, kind, common) for kind in kinds}
+    best = min(splits, key=lambda kind: splits[kind].rmse)
+    return _sharp(asked, failure, splits[best], mechanism=mechanism, kind=best, **common)
+
+
+def auto_kinds(horizon: int | None) -> tuple[str, ...]:
+    """Return the bases that "auto" chooses among."""
+    return ("gaussian-relay", "relay") if horizon is None else ("toeplitz", "chain")
+
+
+# -- ours ---------------------------------------------------------------------------------------------
+
+
+def _deltas(failure: Fraction, gaussian: bool) -> tuple[Fraction, Fraction, Fraction]:
+    """Return (delta_G, eta, delta_E): proportions near the best for small deltas, where they hardly matter."""
+    usable = failure * _HAIR
+    shares = (
+        (Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))
+        if gaussian
+        else (Fraction(0), Fraction(3, 5), Fraction(2, 5))
+    )
+    return usable * shares[0], usable * shares[1], usable * shares[2]
+
+
+def _split(epsilon: Fraction, failure: Fraction, mechanism: str, kind: str, common: dict[str, Any]) -> Split:
+    gaussian = kind in ("toeplitz", "l2-chain", "cc", "gaussian-relay")
+    noise, delays, partition = _deltas(failure, gaussian)
+    return best_split(
+        mechanism,
+        epsilon=float(epsilon),
+        ln_noise=math.log(noise) if noise else None,
+        ln_delays=math.log(delays),
+        ln_partition=math.log(partition),
+        kind=kind,
+        horizon=common["horizon"],
+        rate=common["rate"],
+        display=common["display"],
+    )
+
+
+def _sharp(
+    epsilon: Fraction,
+    failure: Fraction,
+    split: Split,
+    *,
+    mechanism: str,
+    kind: str,
+    horizon: int | None,
+    rate: float,
+    rule: BotRule,
+    display: str,
+) -> Design:
+    """Our accounting (new): partition cost + noise <= epsilon, delta_G + eta + delta_E <= delta.
+
+    The partition has one law for all its buckets, so that delta_E is the failure of one bucket next to a fixed step
+    (:class:`~trilift.counters.edit.rules.SimPartRule`, :class:`~trilift.counters.edit.rules.PartRule`); eta is paid
+    once (this module). Noise: Gaussian, lambda_C^2 mu_C^2 + lambda_B^2 mu_B^2 <= mu(epsilon - c, delta_G)^2, since given
+    P and P' the two counters together are one Gaussian mechanism; Laplace, lambda_C epsilon_C + lambda_B epsilon_B
+    <= epsilon - c, and delta_G = 0. The lambdas are exact suprema for bounded bases
+    (:mod:`trilift.counters.edit.coupling`).
+    """
+    gaussian = kind in ("toeplitz", "l2-chain", "cc", "gaussian-relay")
+    noise, delays, partition = _deltas(failure, gaussian)
+    cost = _dyadic(Fraction(split.partition), 40)
+    ln_partition = ln_of(partition)[0]
+    part: SimPartRule | PartRule
+    if mechanism == "simecc":
+        part = SimPartRule.renewal(cost, ln_failure=ln_partition)
+    else:
+        part = PartRule.constant(cost, ln_failure=ln_partition, horizon=horizon)
+    unit = unit_of(kind, None if horizon is None else capacity_of(part, horizon))
+    rest = epsilon - part.cost
+    values, times, noise_part = _noise(unit, rest, noise, split.counts, change=rule.largest)
+    ln_delays = ln_of(delays)
+    parts = (
+        LedgerPart("partition", part.cost, part.ln_failure, _partition_reason(part)),
+        noise_part,
+        LedgerPart(
+            "delays", Fraction(0), ln_delays[1], "a release time that its delay does not cover, paid once"
+        ),
+    )
+    return Design(
+        mechanism=mechanism,
+        accounting="sharp",
+        epsilon=epsilon,
+        delta=failure,
+        horizon=horizon,
+        rate=rate,
+        rule=rule,
+        capacity=unit.capacity if horizon is not None else _unbounded_capacity(kind),
+        part=part,
+        values=values,
+        times=times,
+        ln_delays=ln_delays[0],
+        tails="exact",
+        display=display,
+        ledger=EditLedger(epsilon, failure, parts),
+    )
+
+
+def _unbounded_capacity(kind: str) -> int | None:
+    return None
+
+
+def _noise(
+    unit: Unit, rest: Fraction, noise: Fraction, share: float, *, change: Fraction
+) -> tuple[BaseSpec, BaseSpec, LedgerPart]:
+    """Divide what is left of epsilon between counts and times; prove the division in rationals."""
+    factors = unit.factors
+    counts_share = Fraction(share).limit_denominator(1 << 20)
+    if not unit.gaussian:
+        first = _dyadic(counts_share * rest / factors.counts, _MU_BITS)
+        second = _dyadic((rest - factors.counts * first) / factors.times, _MU_BITS)
+        spent = factors.counts * first + factors.times * second
+        reason = (
+            f"counts {float(factors.counts):.4g} x {float(first):.6g} + release times "
+            f"{float(factors.times):.4g} x {float(second):.6g} (suprema over the coupling x epsilon of one input)"
+        )
+        part = LedgerPart("counts and release times", spent, None, reason)
+    else:
+        mu = mu_for(rest, ln_delta=ln_of(noise)[0])
+        first = _root(counts_share * mu * mu / factors.counts)
+        second = _root((mu * mu - factors.counts * first * first) / factors.times)
+        total_sq = factors.counts * first**2 + factors.times * second**2
+        if total_sq > mu * mu:
+            raise ParameterError("the division of mu does not add up")
+        reason = (
+            f"{float(factors.counts):.4g} x {float(first):.6g}^2 + {float(factors.times):.4g} x "
+            f"{float(second):.6g}^2 <= mu^2, mu = {float(mu):.6g} (suprema over the coupling x mu^2 of one input)"
+        )
+        part = LedgerPart("counts and release times", rest, ln_delta_bounds(rest, mu=mu)[1], reason)
+    return unit.spec(first, change=change), unit.spec(second), part
+
+
+def _dyadic(value: Fraction, bits: int) -> Fraction:
+    """Round down to about this many binary digits."""
+    size = value.numerator.bit_length() - value.denominator.bit_length()
+    unit = Fraction(2) ** (size - bits)
+    return (value // unit) * unit
+
+
+def _root(square: Fraction) -> Fraction:
+    """Return a square root, rounded down to about 48 binary digits."""
+    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    unit = Fraction(2) ** (size - _MU_BITS)
+    scaled = square / unit**2
+    return isqrt(scaled.numerator // scaled.denominator) * unit
+
+
+def _partition_reason(part: SimPartRule | PartRule) -> str:
+    if isinstance(part, SimPartRule):
+        return "one bucket longer and one shorter by a step; delta: the shorter one could not be"
+    return (
+        "3/b0 + 4/b1 of two buckets with other sums and two shifted ones; delta: a shifted one is a step long"
+    )
+
+
+# -- the notes' ---------------------------------------------------------------------------------------
+
+
+def _joint(
+    epsilon: Fraction,
+    failure: Fraction,
+    *,
+    mechanism: str,
+    accounting: str,
+    horizon: int | None,
+    rate: float,
+    rule: BotRule,
+    display: str,
+) -> Design:
+    """Joint Gaussian accounting of the paper's counters (the notes' items 8, 10 and 11).
+
+    Given P and P' the two counters, each of two independent halves with noise C, are one Gaussian mechanism of squared
+    sensitivity 12 / C^2 (:data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`: 8 and 4), so C = sqrt(12) / mu with
+    mu = mu(8 epsilon / 9, delta_G). The partition costs epsilon / 9: SimPart at epsilon / 9, Part at 4 epsilon / 105.
+    delta = delta_G + (1 + e^(8 epsilon/9)) eta + delta_E with shares 1/2, 1/4, 1/4.
+
+    "joint-40-9" and "joint-40-51" are references: group privacy in place of the supremum, C = sqrt(40) / mu
+    (2 (16 + 4) / C^2), mu(8 epsilon/9, delta/8), eta = delta / (4 (1 + e^epsilon)), delta_E = delta / 8, SimPart at
+    epsilon / 9 or epsilon / 51, delays by the paper's formula. In all at most delta / 2.
+    """
+    reference = accounting.startswith("joint-40")
+    share = Fraction(8, 9) * epsilon
+    usable = failure * _HAIR
+    noise, delta_E = (usable / 8, usable / 8) if reference else (usable / 2, usable / 4)
+    ln_partition = ln_of(delta_E)[0]
+    part: SimPartRule | PartRule
+    if mechanism == "ecc":
+        part = PartRule.paper(4 * epsilon / 105, ln_failure=ln_partition)
+    elif reference:
+        denominator = 51 if accounting.endswith("51") else 9
+        part = SimPartRule.paper(epsilon / denominator, ln_failure=ln_partition)
+    else:
+        part = SimPartRule.paper(epsilon / 9, ln_failure=ln_partition, least=2)
+    mu = mu_for(share, ln_delta=ln_of(noise)[0])
+    each = _root(mu * mu / (40 if reference else 12))
+    delays = usable / 4
+    ln_eta = narrow(lambda: _over_one_plus_exp(delays, epsilon if reference else share), bits=64)[0]
+    parts = (
+        LedgerPart("partition", part.cost, part.ln_failure, _partition_reason(part)),
+        LedgerPart(
+            "counts and release times",
+            share,
+            ln_delta_bounds(share, mu=mu)[1],
+            f"({'32 + 8' if reference else '8 + 4'}) / C^2 <= mu^2, mu = {float(mu):.6g}",
+        ),
+        LedgerPart(
+            "delays", Fraction(0), ln_of(delays)[1], "(1 + e^epsilon) eta: a delay fails on either side"
+        ),
+    )
+    return Design(
+        mechanism=mechanism,
+        accounting=accounting,
+        epsilon=epsilon,
+        delta=failure,
+        horizon=horizon,
+        rate=rate,
+        rule=rule,
+        capacity=None,
+        part=part,
+        values=BaseSpec("cc", None, mu=each, change=rule.largest),
+        times=BaseSpec("cc", None, mu=each),
+        ln_delays=ln_eta,
+        tails="paper" if reference else "exact",
+        display=display,
+        ledger=EditLedger(epsilon, failure, parts),
+    )
+
+
+def _over_one_plus_exp(value: Fraction, exponent: Fraction) -> Any:
+    """ln(value / (1 + e^exponent)) as a ball."""
+    return ball(value).log() - ball(exponent) - (1 + (-ball(exponent)).exp()).log()
+
+
+# -- the paper's --------------------------------------------------------------------------------------
+
+
+def _paper(
+    epsilon: Fraction,
+    failure: Fraction,
+    *,
+    mechanism: str,
+    accounting: str,
+    horizon: int | None,
+    rate: float,
+    rule: BotRule,
+    display: str,
+) -> Design:
+    """The paper's budget: epsilon' = 4 epsilon / 27, delta' = e^(-19 epsilon/27) delta / 16 for CC and for BCC.
+
+    Group privacy over four and two changed inputs: CC costs 4 epsilon' and 4 e^(4 epsilon') delta', BCC 2 epsilon' and
+    2 e^(2 epsilon') delta', the partition epsilon / 9, by whose e^(epsilon/9) the deltas are multiplied: delta/4 and
+    e^(-8 epsilon/27) delta/8. CC(epsilon', delta') gives half of both to its counters and half to its totals,
+    C = C(epsilon'/2, delta'/2). BCC gives half of delta' to its counter, C(epsilon'/2, delta'/4), and half to
+    eta = delta' / (2 (1 + e^epsilon')).
+
+    Partition: Part at epsilon/51 with 17/3 of it spent (1 + 3/2 + 7/6 + 1 + 1), tau = 1 + 408 ln(pi^2/(2 delta)) / epsilon,
+    delta_E = delta/2; SimPart with 3 + ceil(102 ln(2 pi^2/(3 delta)) / epsilon), delta_E = delta/8.
+
+    Tighter on the same proof: "paper-9", SimPart at epsilon/9 (it spends epsilon_p only); "paper-42", Part at epsilon/42
+    (at most four of the five kinds of buckets occur, 14/3); "paper-4/105", Part at 4 epsilon/105 (35/12, the notes'
+    item 10).
+    """
+    scale = Fraction(4, 27)
+    each = scale * epsilon
+    usable = failure * _HAIR
+    divisor = {"paper-9": Fraction(9), "paper-42": Fraction(42), "paper-4/105": Fraction(105, 4)}
+    eps_p = epsilon / divisor.get(accounting, Fraction(51))
+    part: SimPartRule | PartRule
+    if mechanism == "simecc":
+        part = SimPartRule.paper(eps_p, ln_failure=ln_of(usable / 8)[0])
+        reason = "Part's 17/3 of epsilon/51, of which SimPart needs 3/17" if accounting == "paper" else ""
+    else:
+        part = PartRule.paper(eps_p, ln_failure=ln_of(usable / 2)[0])
+        reason = {"paper": "17/3 of epsilon/51", "paper-42": "14/3 of epsilon/42"}.get(accounting, "")
+    exponent = Fraction(19, 27) * epsilon
+    ln_prime = ln_of(usable / 16)[0] - exponent
+    halved, quartered = (ln_of(usable / n)[0] - exponent for n in (32, 64))
+    mu_counts = mu_for(each / 2, ln_delta=halved)
+    mu_times = mu_for(each / 2, ln_delta=quartered)
+    half_prime = ln_of(usable / 32)[0] - exponent
+
+    def ln_eta() -> Any:
+        return ball(half_prime) - ball(each) - (1 + (-ball(each)).exp()).log()
+
+    parts = (
+        LedgerPart("partition", epsilon / 9, part.ln_failure, reason or _partition_reason(part)),
+        LedgerPart(
+            "counts",
+            4 * each,
+            ln_of(usable / 4)[1],
+            "four changed inputs of CC(epsilon', delta'): 4 epsilon', e^(epsilon/9) 4 e^(4 epsilon') delta'",
+        ),
+        LedgerPart(
+            "release times",
+            2 * each,
+            ln_of(usable / 8)[1] - 2 * each,
+            "two changed inputs of BCC(epsilon', delta'), delays included: e^(epsilon/9) 2 e^(2 epsilon') delta'",
+        ),
+    )
+    if ln_prime > 0:
+        raise ParameterError("delta is too large for the paper's budget")
+    return Design(
+        mechanism=mechanism,
+        accounting=accounting,
+        epsilon=epsilon,
+        delta=failure,
+        horizon=horizon,
+        rate=rate,
+        rule=rule,
+        capacity=None,
+        part=part,
+        values=BaseSpec("cc", None, mu=mu_counts, change=rule.largest),
+        times=BaseSpec("cc", None, mu=mu_times),
+        ln_delays=narrow(ln_eta, bits=64)[0],
+        tails="paper",
+        display=display,
+        ledger=EditLedger(epsilon, failure, parts),
+    )
