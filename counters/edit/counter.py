@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from trilift.counters.edit import state as states
-from trilift.counters.edit.design import Design, make_design
+from trilift.counters.edit.blueprint import Blueprint
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.pages import Paged
-from trilift.counters.edit.part import Part, Partition
+from trilift.counters.edit.part import Part
 from trilift.counters.edit.position import EditPosition
 from trilift.counters.edit.rules import SimPartRule
 from trilift.counters.edit.schedule import Pairs, extrapolated, latest
 from trilift.counters.edit.simpart import SimPart
-from trilift.counters.edit.statement import described, privacy_statement
 from trilift.counters.edit.svt import MOST_STEPS
 from trilift.counters.lock import StateLock, acquired
 from trilift.counters.position import running_sums
@@ -37,69 +36,20 @@ _CHUNK = 1 << 18
 
 
 class EditCounter:
-    """What ECC and SimECC share; make one of those.
+    """What counters by buckets share: SimECC, ECC and PartitionCC. Make one of those.
 
-    Neighbours, guarantee, composition and theorem: :mod:`trilift.counters.edit.mechanism`.
+    Neighbours, guarantee, composition and theorem: see there.
     """
 
     mechanism: ClassVar[str]
     _held: StateLock | None = None  # the lock of a state that the counter keeps itself
 
-    def __init__(
-        self,
-        epsilon: Any,
-        delta: Any,
-        *,
-        horizon: int | None = None,
-        rate: float | None = None,
-        base: str = "auto",
-        accounting: str = "sharp",
-        high: Any = 1,
-        resolution: Any = 1,
-        clip: bool = False,
-        display: str = "latest",
-        simulation_seed: int | None = None,
-        state: str | os.PathLike[str] | None = None,
-    ) -> None:
-        design = make_design(
-            epsilon,
-            delta=delta,
-            mechanism=self.mechanism,
-            accounting=accounting,
-            base=base,
-            horizon=horizon,
-            rate=rate,
-            high=high,
-            resolution=resolution,
-            clip=clip,
-            display=display,
-        )
-        self._begin(design, simulation_seed, state)
-
     @classmethod
-    def of(
-        cls,
-        design: Design,
-        *,
-        simulation_seed: int | None = None,
-        state: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Make the counter of a design (:func:`trilift.counters.edit.design.make_design`).
+    def _restored(cls, record: dict[str, Any]) -> Any:
+        """Return the design of a saved state."""
+        raise NotImplementedError
 
-        Args:
-            design: everything public about it; for this kind of mechanism.
-            simulation_seed: as for the constructor.
-            state: as for the constructor.
-
-        Raises:
-            ParameterError: a design of another mechanism.
-            StateError: the state file exists already, or is in use.
-        """
-        counter = cls.__new__(cls)
-        counter._begin(design, simulation_seed, state)
-        return counter
-
-    def _begin(self, design: Design, seed: int | None, state: str | os.PathLike[str] | None) -> None:
+    def _begin(self, design: Blueprint, seed: int | None, state: str | os.PathLike[str] | None) -> None:
         simulated = seed is not None
         key = simulation_key(seed) if seed is not None else new_key()
         self._start(design, key, bytes(16) if simulated else new_stream_id(), simulated)
@@ -110,7 +60,7 @@ class EditCounter:
                 self._held = held
                 self._move(self._now)
 
-    def _start(self, design: Design, key: bytes, stream_id: bytes, simulated: bool) -> None:
+    def _start(self, design: Blueprint, key: bytes, stream_id: bytes, simulated: bool) -> None:
         if design.mechanism != self.mechanism:
             raise ParameterError(f"a design of {design.mechanism!r} makes no {type(self).__name__}")
         self._design = design
@@ -121,7 +71,7 @@ class EditCounter:
         )
         times = design.times.build(key=key, stream_id=stream_id, purpose="edit/times")
         self._values, self._times = Paged(values, design.capacity), Paged(times, design.capacity)
-        self._part: Partition = _partition(design, key, stream_id)
+        self._part = _partition(design, key, stream_id)
         digest = DigestBuilder("trilift/edit/1").add("values", values.digest).add("times", times.digest)
         self._digest = digest.add("part", self._part.digest).add("design", design.digest).digest()
         self._lock = threading.Lock()
@@ -163,22 +113,9 @@ class EditCounter:
         return self._design.rule
 
     @property
-    def design(self) -> Design:
-        """Everything public about the mechanism."""
-        return self._design
-
-    @property
     def ledger(self) -> EditLedger:
         """Where the budget goes."""
         return self._design.ledger
-
-    def privacy_statement(self) -> str:
-        """Return what is guaranteed, to whom, and what it rests on, as plain text."""
-        return privacy_statement(self._design, simulated=self._simulated)
-
-    def describe(self) -> str:
-        """Return in words what the mechanism will do: when it first shows a value, how late values are."""
-        return described(self._design)
 
     # -- counting -------------------------------------------------------------------------------
 
@@ -289,7 +226,7 @@ class EditCounter:
 
     @classmethod
     def _loaded(cls, path: Path) -> Self:
-        snapshot = states.read(path, kind=cls.__name__)
+        snapshot = states.read(path, kind=cls.__name__, restored=cls._restored)
         counter = cls.__new__(cls)
         counter._start(snapshot.design, Secret(snapshot.key), snapshot.stream_id, snapshot.simulated)
         if snapshot.digest != counter._digest.hex():
@@ -378,7 +315,7 @@ class EditCounter:
         return extrapolated(pairs, where, step=step, delays=delays, largest=self.rule.high)
 
 
-def _partition(design: Design, key: bytes, stream_id: bytes) -> Part | SimPart:
+def _partition(design: Blueprint, key: bytes, stream_id: bytes) -> Part | SimPart:
     if isinstance(design.part, SimPartRule):
         return SimPart(design.part, key=key, stream_id=stream_id, purpose="edit/part")
     return Part(design.part, high=design.rule.high, key=key, stream_id=stream_id, purpose="edit/part")

@@ -2,16 +2,95 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import Any, ClassVar, Self
 
 from trilift.counters.edit.counter import EditCounter
-from trilift.counters.edit.design import Design
+from trilift.counters.edit.design import Design, make_design
+from trilift.counters.edit.statement import described, privacy_statement
 from trilift.lift.errors import ParameterError
 
 __all__ = ["ECC", "SimECC", "class_of"]
 
 
-class SimECC(EditCounter):
+class _Designed(EditCounter):
+    """What SimECC and ECC share: both are made of a :class:`~trilift.counters.edit.design.Design`."""
+
+    _design: Design
+
+    def __init__(
+        self,
+        epsilon: Any,
+        delta: Any,
+        *,
+        horizon: int | None = None,
+        rate: float | None = None,
+        base: str = "auto",
+        accounting: str = "sharp",
+        high: Any = 1,
+        resolution: Any = 1,
+        clip: bool = False,
+        display: str = "latest",
+        simulation_seed: int | None = None,
+        state: str | os.PathLike[str] | None = None,
+    ) -> None:
+        design = make_design(
+            epsilon,
+            delta=delta,
+            mechanism=self.mechanism,
+            accounting=accounting,
+            base=base,
+            horizon=horizon,
+            rate=rate,
+            high=high,
+            resolution=resolution,
+            clip=clip,
+            display=display,
+        )
+        self._begin(design, simulation_seed, state)
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        *,
+        simulation_seed: int | None = None,
+        state: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Make the counter of a design (:func:`trilift.counters.edit.design.make_design`).
+
+        Args:
+            design: everything public about it; for this kind of mechanism.
+            simulation_seed: as for the constructor.
+            state: as for the constructor.
+
+        Raises:
+            ParameterError: a design of another mechanism.
+            StateError: the state file exists already, or is in use.
+        """
+        counter = cls.__new__(cls)
+        counter._begin(design, simulation_seed, state)
+        return counter
+
+    @classmethod
+    def _restored(cls, record: dict[str, Any]) -> Design:
+        return Design.from_record(record)
+
+    @property
+    def design(self) -> Design:
+        """Everything public about the mechanism."""
+        return self._design
+
+    def privacy_statement(self) -> str:
+        """Return what is guaranteed, to whom, and what it rests on, as plain text."""
+        return privacy_statement(self._design, simulated=self._simulated)
+
+    def describe(self) -> str:
+        """Return in words what the mechanism will do: when it first shows a value, how late values are."""
+        return described(self._design)
+
+
+class SimECC(_Designed):
     """Shows a running count under edit-differential privacy; buckets of random lengths that read no data.
 
     Neighbours: edit. One stream comes from the other by inserting one input; everything after it moves one
@@ -61,7 +140,7 @@ class SimECC(EditCounter):
     mechanism: ClassVar[str] = "simecc"
 
 
-class ECC(EditCounter):
+class ECC(_Designed):
     """Shows a running count under edit-differential privacy; buckets end by the number of events.
 
     As :class:`SimECC` in neighbours, guarantee and arguments, but a bucket ends when the noisy sum of its

@@ -6,39 +6,55 @@ its own inputs. A quiet stretch makes one long bucket, a busy one short ones, a 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from trilift.counters.edit.rules import PartRule
 from trilift.counters.edit.svt import SVTNoise, SVTRule, ceil_log, first_top
 from trilift.lift.integers import add, shrink
 from trilift.stream.keys import DigestBuilder, derive_key
 from trilift.stream.laplace import SAMPLER_ID
 
-__all__ = ["Part", "Partition", "part_rule"]
+__all__ = ["Part", "Thresholds", "part_rule"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
 
-class Partition(Protocol):
-    """Cuts a stream into buckets; holds no position."""
+class Thresholds(Protocol):
+    """What :class:`trilift.counters.edit.rules.PartRule` says about thresholds, in largest inputs."""
 
-    def cuts(
-        self, sums: Integers, *, bucket: int, clock: int, opened: int, most: int | None = None
-    ) -> list[int]:
-        """Return the indices of the steps that end a bucket, among k more steps. Secret.
+    @property
+    def tau(self) -> Fraction:
+        """Threshold of the first bucket before drifts, > 0."""
+        ...
 
-        Args:
-            sums: running sums of the stream after each of the k steps, in input lattice steps.
-            bucket: number of buckets that have ended before.
-            clock: steps taken in the bucket that is open.
-            opened: running sum of the stream when that bucket began.
-            most: no more than this many buckets end.
-        """
+    @property
+    def scale0(self) -> Fraction:
+        """Scale of Z0."""
+        ...
+
+    @property
+    def scale_t(self) -> Fraction:
+        """Scale of the noise of steps."""
+        ...
+
+    @property
+    def bucket_drift(self) -> Fraction:
+        """d_l >= 0, coefficient of ln l."""
+        ...
+
+    @property
+    def clock_drift(self) -> Fraction:
+        """d_t >= 0, coefficient of ln(t + shift)."""
+        ...
+
+    @property
+    def shift(self) -> int:
+        """c >= 1, with d_t <= 2c/3."""
         ...
 
 
-def part_rule(rule: PartRule, *, high: int) -> SVTRule:
+def part_rule(rule: Thresholds, *, high: int) -> SVTRule:
     """Return the runs of a partition for inputs of at most ``high`` lattice steps."""
     return SVTRule.of_scales(
         rule.scale0, scale_t=rule.scale_t, factor=rule.clock_drift, offset=rule.shift, high=high
@@ -54,14 +70,14 @@ class Part:
     TOP nor one with the fresh noise Y of the shift lemma.
 
     Args:
-        rule: public parameters.
+        rule: public parameters, such as a :class:`trilift.counters.edit.rules.PartRule`.
         high: largest input in lattice steps.
         key: 32 secret bytes, the stream's.
         stream_id: 16 bytes.
         purpose: path that is unique per key.
     """
 
-    def __init__(self, rule: PartRule, *, high: int, key: bytes, stream_id: bytes, purpose: str) -> None:
+    def __init__(self, rule: Thresholds, *, high: int, key: bytes, stream_id: bytes, purpose: str) -> None:
         self._rule = rule
         self._svt = part_rule(rule, high=high)
         digest = DigestBuilder("trilift/edit/part/1").add("sampler", SAMPLER_ID)
@@ -89,7 +105,15 @@ class Part:
     def cuts(
         self, sums: Integers, *, bucket: int, clock: int, opened: int, most: int | None = None
     ) -> list[int]:
-        """Return the indices of the steps that end a bucket: see :class:`Partition`."""
+        """Return the indices of the steps that end a bucket, among k more steps. Secret.
+
+        Args:
+            sums: running sums of the stream after each of the k steps, in input lattice steps.
+            bucket: number of buckets that have ended before.
+            clock: steps taken in the bucket that is open.
+            opened: running sum of the stream when that bucket began.
+            most: no more than this many buckets end.
+        """
         found: list[int] = []
         begin = 0
         while begin < len(sums) and (most is None or len(found) < most):

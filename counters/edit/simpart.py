@@ -73,7 +73,7 @@ class SimPart:
     ) -> list[int]:
         """Return the indices of the steps that end a bucket; of ``sums`` only the length is used.
 
-        See :class:`trilift.counters.edit.part.Partition`.
+        Arguments as in :meth:`trilift.counters.edit.part.Part.cuts`.
         """
         found: list[int] = []
         end, pages, steps = -clock, 1, len(sums)

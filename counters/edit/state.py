@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from trilift.counters.edit.design import Design
 from trilift.counters.edit.position import EditPosition
 from trilift.counters.edit.schedule import Pairs, Schedule
 from trilift.counters.position import Position, Step
@@ -28,12 +28,25 @@ _MAX_BYTES = 64 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+class Recorded(Protocol):
+    """A design that can be written down."""
+
+    @property
+    def horizon(self) -> int | None:
+        """Most steps."""
+        ...
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it for JSON."""
+        ...
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """What a file holds: the class of the counter, its design, secrets, and where the stream stands."""
 
     kind: str
-    design: Design
+    design: Recorded
     digest: str
     key: bytes
     stream_id: bytes
@@ -84,12 +97,13 @@ def write(path: Path, snapshot: Snapshot) -> None:
     atomic_write(path, json.dumps(record).encode("ascii"), private=True)
 
 
-def read(path: Path, *, kind: str) -> Snapshot:
+def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Any]) -> Snapshot:
     """Read a state.
 
     Args:
         path: the file.
         kind: name of the class that is to continue it.
+        restored: makes the design of its record.
 
     Raises:
         ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
@@ -113,18 +127,18 @@ def read(path: Path, *, kind: str) -> Snapshot:
     try:
         if record["checksum"] != _checksum(record):
             raise ValueError
-        return _snapshot(record)
+        return _snapshot(record, restored)
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, TriliftError):
         raise ArtifactFormatError(f"{path}: damaged counter state") from None
 
 
-def _snapshot(record: dict[str, Any]) -> Snapshot:
+def _snapshot(record: dict[str, Any], restored: Callable[[dict[str, Any]], Any]) -> Snapshot:
     key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
     if len(key) != 32 or len(stream_id) != 16 or not isinstance(record["simulated"], bool):
         raise ValueError
     if not isinstance(record["digest"], str) or not _SHA256.fullmatch(record["digest"]):
         raise ValueError
-    design = Design.from_record(record["design"])
+    design = restored(record["design"])
     position = _position(record)
     if design.horizon is not None and position.step > design.horizon:
         raise ValueError
