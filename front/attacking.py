@@ -22,8 +22,8 @@ from trilift.reading import Lines, Numbered, read_column, read_plain
 
 __all__ = ["GuardedMechanism", "load_mechanism", "read_rates"]
 
-COLUMN = "rate"
-"""The column that is read of a table with several, if none is named."""
+COLUMNS = ("rate", "p")
+"""The column that is read of a table with several, if none is named: the first of these that is there."""
 
 
 def read_rates(source: IO[bytes], *, column: str | None, delimiter: str = ",") -> NDArray[np.float64]:
@@ -32,7 +32,7 @@ def read_rates(source: IO[bytes], *, column: str | None, delimiter: str = ",") -
     Args:
         source: the file.
         column: name of the column. Without it: plain numbers if the first line is one, else a table's only
-            column, or the one called "rate".
+            column, or the one called "rate" or "p".
         delimiter: what separates the fields.
 
     Returns:
@@ -48,8 +48,9 @@ def read_rates(source: IO[bytes], *, column: str | None, delimiter: str = ",") -
         numbers = read_plain(lines, parse=parse_number)
     else:
         if column is None:
-            column = first if delimiter not in first else COLUMN
-            column = column.strip('" ')
+            names = [name.strip('" ') for name in first.split(delimiter)]
+            known = [name for name in COLUMNS if name in names]
+            column = names[0] if len(names) == 1 else [*known, *COLUMNS][0]
         numbers = read_column(lines, column, parse=parse_number, delimiter=delimiter)
     rates = list(_within(numbers))
     if len(rates) < 2:

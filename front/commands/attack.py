@@ -44,7 +44,7 @@ def command(
     ] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="Its delta, such as 1e-5.")] = None,
     column: Annotated[
-        str | None, typer.Option(help="Column of a CSV with a header. (default: its only one, or 'rate')")
+        str | None, typer.Option(help="Column of a CSV with a header. (default: its only one, 'rate' or 'p')")
     ] = None,
     delimiter: Annotated[str, typer.Option(help="What separates the fields of the CSV.")] = ",",
     seed: Annotated[str, typer.Option(help="Decides the streams and the seeds of the mechanism.")] = "0",

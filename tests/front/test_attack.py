@@ -113,6 +113,8 @@ def test_a_tiny_delta(run: Run, mine: Path) -> None:
         ("rate\n0.25\n0.5\n0.1\n", []),
         ("any name\n0.25\n0.5\n0.1\n", []),
         ("step,rate\n1,0.25\n2,0.5\n3,0.1\n", []),
+        ("t,p\n1,0.25\n2,0.5\n3,0.1\n", []),
+        ('"t","rate","p"\n1,0.25,9\n2,0.5,9\n3,0.1,9\n', []),
         ("rate,p\n9,0.25\n9,0.5\n9,0.1\n", ["--column", "p"]),
         ("step;rate\n1;0.25\n2;0.5\n3;0.1\n", ["--delimiter", ";"]),
         ("\ufeffrate\r\n0.25\r\n0.5\r\n0.1", []),
