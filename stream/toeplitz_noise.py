@@ -47,7 +47,7 @@ __all__ = ["ToeplitzNoise", "toeplitz_sigma"]
 
 _BLOCK = 256  # draws at a keystream address
 _SIGMA_BITS = 40  # sigma is rounded up by less than a relative 2^-39
-_RANGE = 256  # sigma stays within 2^-256 .. 2^256
+_LEAST_LOG, _MOST_LOG = -90, 256  # sigma stays within 2^-90 .. 2^256, which the sampler takes
 _LEAST_BITS = 96
 _MARGIN_BITS = 72  # places of M below h, so that the bits of L leave a step undecided about once in 2^40
 _EXACT_FLOATS = 1 << 53
@@ -65,7 +65,7 @@ def toeplitz_sigma(size: int, *, mu: Any, change: Any = 1) -> Fraction:
         change: > 0, the largest change of one input.
 
     Raises:
-        ParameterError: arguments out of range, sigma outside 2^-256 .. 2^256 among them.
+        ParameterError: arguments out of range, sigma outside 2^-90 .. 2^256 among them.
 
     >>> round(float(toeplitz_sigma(2, mu=1)) ** 2, 9)
     1.25
@@ -73,8 +73,8 @@ def toeplitz_sigma(size: int, *, mu: Any, change: Any = 1) -> Fraction:
     wanted, moved = rational("mu", mu, above=0), rational("change", change, above=0)
     square = moved**2 * root_norm_sq(size) / wanted**2
     log = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    if abs(log) > _RANGE:
-        raise ParameterError(f"mu and change must give noise between 2^-{_RANGE} and 2^{_RANGE}")
+    if not _LEAST_LOG <= log <= _MOST_LOG:
+        raise ParameterError(f"mu and change must give noise between 2^{_LEAST_LOG} and 2^{_MOST_LOG}")
     unit = Fraction(2) ** (log - _SIGMA_BITS)
     scaled = square / unit**2
     least = -(-scaled.numerator // scaled.denominator)
@@ -221,13 +221,14 @@ class ToeplitzNoise(Stepwise):
         if unsure:
             exact = self._exact_draws(unsure[-1] + 1)
         while unsure:
-            length = unsure[-1] + 1
-            values, bound = left_factor(length, bits=bits).apply(exact[:length])
+            values, bound = factor.apply(exact[: unsure[-1] + 1])
             decided, still = self._decide(values, bound, bits)
             for t in unsure:
                 out[t] = decided[t]
             unsure = sorted(set(unsure) & set(still))
-            bits *= 2
+            if unsure:
+                bits *= 2
+                factor = left_factor(unsure[-1] + 1, bits=bits)
         result = np.empty(len(out), dtype=object)
         result[:] = out
         return shrink(result)

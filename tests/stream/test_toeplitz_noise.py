@@ -95,6 +95,15 @@ def test_the_exact_ways_give_the_same_values(options: dict[str, Any], monkeypatc
     assert calls == [700]
 
 
+@pytest.mark.parametrize("mu", [10**20, Fraction(1, 10**60)], ids=["hardly any noise", "enormous noise"])
+def test_extreme_budgets(mu: Any) -> None:
+    noise = make(40, mu=mu)
+    assert noise.range(0, 40).tolist() == by_definition(noise, range(40))
+    assert make(40, mu=mu, places=80).range(0, 40).tolist() == by_definition(
+        make(40, mu=mu, places=80), range(40)
+    )
+
+
 def test_any_order_and_any_split_give_the_same_values() -> None:
     whole = make(3000).range(0, 3000)
     noise = make(3000)
@@ -236,6 +245,7 @@ def test_everything_is_bound_into_the_digest() -> None:
         {"mu": "1"},
         {"change": 0},
         {"change": 10**200},
+        {"mu": 10**40},
         {"input_places": -1},
         {"input_places": 4, "places": 3},
         {"places": 257},
