@@ -9,6 +9,8 @@ uniform V whose binary digits are read as far as needed, so that |z| = floor(sig
 * Else, and when V < 2^-16 (where 63 digits are few), further digits are read from the address's own further
   words, and balls (:mod:`trilift.stream.balls`) enclose sigma |N| more and more narrowly until one integer is
   left. This ends with probability 1. The values do not depend on which of the two ways found them.
+* Digits that are all zeros or all ones decide nothing, whatever their number: a keystream that is stuck ends
+  in an error, not in infinite or in no noise.
 
 **What is assumed of scipy**: that ``ndtri(y)``, 2^-17 <= y <= 1/2, errs by at most 2^-45 max(|ndtri(y)|, 1).
 The tests measure less than 2^-49 against balls at more than 10^5 points. Nothing else is in floating point.
@@ -54,7 +56,6 @@ _DEEP = 1 << 47  # V below 2^-16
 _FINE = 2.0**36  # for larger scales, floats stay rounded reals: most of their floors would be undecided
 _LARGEST = 5.0  # |N| where V >= 2^-16 is below 4.4
 _UNIT = 2.0**-53
-_MAX_BITS = 1 << 19
 _WORD_BITS = 32
 
 
@@ -273,7 +274,8 @@ class GaussianDraws:
 
     @cached_property
     def _deep(self) -> NDArray[np.bool_]:
-        return np.asarray((self.raw & _DIGIT_MASK) < np.uint64(_DEEP))
+        digits = self.raw & _DIGIT_MASK
+        return np.asarray((digits < np.uint64(_DEEP)) | (digits == _DIGIT_MASK))
 
     @cached_property
     def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -285,13 +287,14 @@ class GaussianDraws:
         normal *= 2.0 ** -(_DIGITS + 1)  # half of V
         ndtri(normal, out=normal)
         np.negative(normal, out=normal)
-        size = normal * self.sigma
-        scaled = size + 0.5
-        margin = np.maximum(normal, 1.0)
-        margin *= MARGIN * self.sigma
-        margin += 4.0 * _UNIT * scaled
-        margin += self.excess
-        np.abs(scaled - np.rint(scaled), out=scaled)
+        with np.errstate(over="ignore", invalid="ignore"):  # only where V is small, and that is set right
+            size = normal * self.sigma
+            scaled = size + 0.5
+            margin = np.maximum(normal, 1.0)
+            margin *= MARGIN * self.sigma
+            margin += 4.0 * _UNIT * scaled
+            margin += self.excess
+            np.abs(scaled - np.rint(scaled), out=scaled)
         return size, (scaled <= margin) | self._deep
 
     def _integers(self) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
@@ -323,10 +326,11 @@ class GaussianDraws:
                 if word is None:
                     raise StateError("the further words ended before a draw was decided")
                 digits, bits = digits << _WORD_BITS | word, bits + _WORD_BITS
-            value = at_precision(bits + 2 * _WORD_BITS, partial(_floor, scale, digits, bits))
-            if value is not None:
-                return value
-            wanted = min(2 * bits, _MAX_BITS) if bits < _MAX_BITS else bits + _WORD_BITS
+            if 0 < digits < (1 << bits) - 1:  # else nothing is known of |N|, or that it is near 0
+                value = at_precision(bits + 2 * _WORD_BITS, partial(_floor, scale, digits, bits))
+                if value is not None:
+                    return value
+            wanted = 2 * bits
 
 
 def _floor(scale: Fraction, digits: int, bits: int) -> int | None:

@@ -2,8 +2,8 @@
 
 Every row of level l of R gets Gaussian noise of the same standard deviation s_l, a rational (written, as in
 :mod:`trilift.stream.ledger`, as an integer on the lattice that the row's values lie on). An input that
-changes by at most chi changes Rx by a vector whose part on level l has l2 norm at most chi b_l, so in units of
-the noise its squared norm is at most
+changes by at most chi changes Rx by a vector whose part on level l has l2 norm at most chi b_l, so in units
+of the noise its squared norm is at most
 
     chi^2 * sum_l b_l^2 / s_l^2 <= mu^2,        b_l = largest l2 norm of a column as level l meets it,
 
