@@ -71,7 +71,7 @@ def mu_parts(mu: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
 
     >>> a, b = mu_parts(Fraction(1), Fraction(1, 2))
     >>> a == b, a * a + b * b <= 1, float(a)
-    (True, True, 0.7071067811865475)
+    (True, True, 0.7071067811865476)
     """
 
     def root(part: Fraction) -> Fraction:  # rounded down
