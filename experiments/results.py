@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trilift.artifacts import Entry, catalogue, load_stage
+from trilift.experiments.edit.unreproduced import why_not_published
 from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.lift import Plan, Stage, plan
 from trilift.lift.checks import integer
@@ -339,6 +340,13 @@ largest l2 norm of a column of R. The last row bounds every factorisation, and t
 within a constant of it:
 
 {_gaussian_table()}
+
+## Edit-neighbouring streams
+
+Mechanisms for streams in which an event more shifts all later ones, an attack on them, and the experiments of
+the paper that they come from are on a page of their own: [edit-results.md](edit-results.md).
+
+{why_not_published()}
 """
 
 

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from trilift.experiments.edit.display import latest
+from trilift.experiments.edit.display import extrapolated, latest
 from trilift.experiments.edit.float_noise import FloatNoise
 from trilift.experiments.edit.partitions import (
-    RandomLengths,
+    Lengths,
     SparseThreshold,
     random_checkpoints,
     threshold_checkpoints,
@@ -82,35 +82,41 @@ class EditCounter:
         times: noise of the checkpoints' times.
         alphas: alphas(K), the offsets that make noisy times late, shape (K,).
         capacity: checkpoints at most; later ones are not shown.
-        read: reading of the released pairs, read(times, values, steps) -> (runs, T); None: the value of the
-            checkpoint that became due last.
+        extrapolate: whether values are carried on at the mean rate until then, of inputs at most 1, instead
+            of standing still.
     """
 
-    rule: RandomLengths | SparseThreshold
+    rule: Lengths | SparseThreshold
     values: FloatNoise
     times: FloatNoise
     alphas: Callable[[int], Floats]
     capacity: int | None = None
-    read: Callable[[NDArray[np.int64], Floats, int], Floats] | None = None
+    extrapolate: bool = False
 
     def checkpoints(self, prefix: Prefix, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the true checkpoints, (runs, K), T + 1 where there is none."""
         runs, steps = prefix.shape[0], prefix.shape[1] - 1
-        if isinstance(self.rule, RandomLengths):
-            found = random_checkpoints(self.rule, rng=rng, runs=runs, steps=steps)
-        else:
+        if isinstance(self.rule, SparseThreshold):
             found = threshold_checkpoints(self.rule, prefix=prefix, rng=rng)
+        else:
+            found = random_checkpoints(self.rule, rng=rng, runs=runs, steps=steps)
         return found if self.capacity is None else found[:, : self.capacity]
 
-    def simulate(self, prefix: Prefix, *, rng: np.random.Generator) -> Floats:
-        """Return released values (runs, T)."""
+    def pairs(self, prefix: Prefix, *, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """Return what is released: noisy times and counts of checkpoints, (runs, K); times T + 1 for none."""
         steps = prefix.shape[1] - 1
         checkpoints = self.checkpoints(prefix, rng=rng)
         values = _noisy_sums(checkpoints, prefix, self.values, rng)
         late = self.late(checkpoints, rng=rng)
         late[checkpoints > steps] = steps + 1
-        if self.read is not None:
-            return self.read(late, values, steps)
+        return late, values
+
+    def simulate(self, prefix: Prefix, *, rng: np.random.Generator) -> Floats:
+        """Return released values (runs, T)."""
+        steps = prefix.shape[1] - 1
+        late, values = self.pairs(prefix, rng=rng)
+        if self.extrapolate:
+            return extrapolated(late, values, steps=steps, delays=self.alphas(late.shape[1]))
         return latest(late, values, steps=steps)
 
     def late(self, checkpoints: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:

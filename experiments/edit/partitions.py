@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RandomLengths", "SparseThreshold", "random_checkpoints", "threshold_checkpoints"]
+__all__ = ["Lengths", "RandomLengths", "SparseThreshold", "random_checkpoints", "threshold_checkpoints"]
 
 Steps = NDArray[np.int64]
 _LARGEST = 2_000_000  # entries of a window
@@ -40,6 +41,10 @@ class RandomLengths:
         middle = self.nominal + np.ceil(self.drift * np.log(np.arange(first, first + count))).astype(np.int64)
         return np.asarray(np.maximum(1, middle + Z), dtype=np.int64)
 
+    def typical(self, first: int) -> float:
+        """Return about how long bucket ``first`` is."""
+        return max(self.nominal + self.drift * math.log(first), 1.0)
+
 
 @dataclass(frozen=True)
 class SparseThreshold:
@@ -62,13 +67,23 @@ class SparseThreshold:
     query: float
 
 
-def random_checkpoints(rule: RandomLengths, *, rng: np.random.Generator, runs: int, steps: int) -> Steps:
+class Lengths(Protocol):
+    """Bucket lengths that read no input."""
+
+    def lengths(self, rng: np.random.Generator, *, runs: int, first: int, count: int) -> Steps:
+        """Draw the lengths of buckets first, ..., first + count - 1, numbered from 1; (runs, count)."""
+
+    def typical(self, first: int) -> float:
+        """Return about how long bucket ``first`` is, at least 1."""
+
+
+def random_checkpoints(rule: Lengths, *, rng: np.random.Generator, runs: int, steps: int) -> Steps:
     """Draw the checkpoints of runs that do not depend on the data."""
     pieces: list[Steps] = []
     reached = np.zeros(runs, dtype=np.int64)
     first = 1
     while int(reached.min()) < steps:
-        expected = 1.1 * (steps - int(reached.min())) / max(rule.nominal + rule.drift * math.log(first), 1)
+        expected = 1.1 * (steps - int(reached.min())) / rule.typical(first)
         count = int(expected) + 8
         ends = np.cumsum(rule.lengths(rng, runs=runs, first=first, count=count), axis=1) + reached[:, None]
         pieces.append(ends)

@@ -10,10 +10,12 @@ import pytest
 from trilift.experiments.edit import reference
 from trilift.experiments.edit.float_noise import IndependentNoise
 from trilift.experiments.edit.mechanisms import EditCounter, delays
+from trilift.experiments.edit.paper_constants import textbook_gaussian_constant
 from trilift.experiments.edit.partitions import RandomLengths
 from trilift.experiments.edit.plans import LN_DELTA
 from trilift.experiments.edit.points import Point, run_point
 from trilift.experiments.edit.streams import block_stream, constant_stream
+from trilift.experiments.edit.unreproduced import why_not_published
 
 BLOCKS = block_stream(10_000)
 SPARSE = {T: constant_stream(T, rate=0.01) for T in (10**3, 10**4, 10**5)}
@@ -81,6 +83,18 @@ def test_closed_forms() -> None:
     for steps, expected in ((10**3, 15.8), (10**4, 50.0), (10**5, 158), (10**6, 500)):
         scales = reference.horizon_gaussian(10.0, ln_delta=LN_DELTA, steps=steps).noise.scales
         assert scales[-1] == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_published_error_comes_with_a_careless_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(epsilon: float, *, ln_delta: float) -> float:
+        return textbook_gaussian_constant(epsilon, delta=math.exp(ln_delta))
+
+    monkeypatch.setattr(reference, "gaussian_constant", careless)
+    found, se = error(lambda: reference.simecc(150.0, ln_delta=LN_DELTA), BLOCKS, 300)
+    assert abs(found - 30.7) <= 4.5 * math.hypot(se, 0.1)
+    text = why_not_published()
+    for figure in ("1e-52", "C = 1.390", "C = 0.792", "from 83.79 to 84.09"):
+        assert figure in " ".join(text.split())
 
 
 def test_delays_and_buckets_of_simecc() -> None:

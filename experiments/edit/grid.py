@@ -1,0 +1,250 @@
+"""Every variant of the edit-private mechanisms on a grid of epsilons, lengths and rates, simulated.
+
+    python -m trilift.experiments.edit.grid --out docs/measurements/edit_grid.json
+
+For each cell all variants of :mod:`trilift.counters.edit.choose` get the same streams. Those that come near
+the best one get more runs, so that they can be told apart. Cells that the file has already are kept: a
+run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from trilift.counters.edit.design import Design
+from trilift.experiments.edit.designs import mechanism_of
+from trilift.experiments.edit.display import shown_at
+from trilift.experiments.edit.mechanisms import EditCounter
+from trilift.experiments.edit.page import compact
+from trilift.experiments.edit.streams import RateStream, block_stream, constant_stream
+from trilift.lift.errors import ParameterError
+
+__all__ = ["CELLS", "DELTA", "Cell", "cell_errors", "do_cell", "summary"]
+
+DELTA = "1/100000"
+_EPSILONS = ("1/2", "1", "3", "10", "30")
+_LENGTHS = (10**4, 10**6)
+_RATES = (0.01, 0.1, 0.5)
+_SAMPLED = 50_000
+"""Longer streams are looked at in this many equally spaced steps, from a random one on."""
+
+_NEAR = 1.3
+_RUNS = {10**4: (60, 400), 10**6: (10, 40)}
+"""By length: runs of every variant, and of those whose error is within 1.3 times the least one."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of the grid.
+
+    Attributes:
+        epsilon: as a ratio of integers, "1/2".
+        steps: T.
+        rate: of all inputs, or None for the block stream.
+    """
+
+    epsilon: str
+    steps: int
+    rate: float | None
+
+    @property
+    def key(self) -> str:
+        """A name."""
+        return f"{self.epsilon} | {self.steps} | {self.rate}"
+
+    @property
+    def stream(self) -> RateStream:
+        """Its inputs."""
+        return block_stream(self.steps) if self.rate is None else constant_stream(self.steps, rate=self.rate)
+
+    @property
+    def mean_rate(self) -> float:
+        """Events a step, which variants are chosen for."""
+        return 0.5 if self.rate is None else self.rate
+
+
+CELLS = (
+    *(Cell(e, T, rate) for T in _LENGTHS for e in _EPSILONS for rate in _RATES),
+    Cell("10", 10**4, None),
+)
+"""The grid, and the block stream at epsilon = 10."""
+
+
+def cell_errors(
+    mechanism: EditCounter, *, cell: Cell, first: int, runs: int, seed: int
+) -> NDArray[np.float64]:
+    """Return the root mean square errors of runs first, ..., first + runs - 1, on the cell's own streams.
+
+    Runs are done one by one, at all steps of a short stream and at equally spaced ones of a long stream.
+    """
+    place = zlib.crc32(cell.key.encode())
+    errors = np.empty(runs)
+    for run in range(first, first + runs):
+        inputs = np.random.default_rng([seed, place, run, 0])
+        prefix = cell.stream.draw(inputs, runs=1, shift=False).prefix
+        spacing = -(-cell.steps // _SAMPLED)
+        at = np.arange(1 + int(inputs.integers(spacing)), cell.steps + 1, spacing)
+        times, values = mechanism.pairs(prefix, rng=np.random.default_rng([seed, place, run, 1]))
+        delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
+        error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
+        errors[run - first] = math.sqrt(float(error @ error) / at.size)
+    return errors
+
+
+def do_cell(
+    cell: Cell,
+    *,
+    designs: Sequence[Design],
+    chosen: int,
+    seed: int = 0,
+    runs: tuple[int, int] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Simulate all variants of a cell.
+
+    Args:
+        cell: which.
+        designs: its variants.
+        chosen: index of the automatic choice.
+        seed: of everything.
+        runs: of all, and of those near the best; None: as the grid has them.
+        say: told a line a variant.
+
+    Returns:
+        "epsilon", "delta", "T", "stream", "variants" (by error: "mechanism", "accounting", "values", "times",
+        "display", "predicted_rmse", "rmse", "rmse_se", "runs", "chosen"), "chosen_rmse", "best_rmse" and
+        "excess" (chosen / best - 1).
+    """
+    few, many = _RUNS[cell.steps] if runs is None else runs
+    mechanisms = [mechanism_of(design) for design in designs]
+    errors = []
+    for design, mechanism in zip(designs, mechanisms, strict=True):
+        begun = time.perf_counter()
+        errors.append(cell_errors(mechanism, cell=cell, first=0, runs=few, seed=seed))
+        found = f"{errors[-1].mean():.4g}, predicted {design.predicted_rmse or 0:.4g}"
+        say(f"{cell.key}: {_label(design)}: {found} ({time.perf_counter() - begun:.1f} s)")
+    limit = _NEAR * min(float(found.mean()) for found in errors)
+    for index, mechanism in enumerate(mechanisms):
+        if many > few and (index == chosen or float(errors[index].mean()) <= limit):
+            more = cell_errors(mechanism, cell=cell, first=few, runs=many - few, seed=seed)
+            errors[index] = np.concatenate([errors[index], more])
+    rows = [
+        {
+            "mechanism": design.mechanism,
+            "accounting": design.accounting,
+            "values": design.values.kind,
+            "times": design.times.kind,
+            "display": design.display,
+            "predicted_rmse": design.predicted_rmse,
+            "rmse": float(found.mean()),
+            "rmse_se": float(found.std(ddof=1) / math.sqrt(found.size)) if found.size > 1 else None,
+            "runs": int(found.size),
+            "chosen": index == chosen,
+        }
+        for index, (design, found) in enumerate(zip(designs, errors, strict=True))
+    ]
+    rows.sort(key=lambda row: float(row["rmse"]))
+    mine = next(float(row["rmse"]) for row in rows if row["chosen"])
+    best = float(rows[0]["rmse"])
+    return {
+        "epsilon": cell.epsilon,
+        "delta": DELTA,
+        "T": cell.steps,
+        "stream": cell.stream.name,
+        "variants": rows,
+        "chosen_rmse": mine,
+        "best_rmse": best,
+        "excess": mine / best - 1,
+    }
+
+
+def _label(design: Design) -> str:
+    return f"{design.mechanism} {design.accounting} {design.values.kind}/{design.times.kind} {design.display}"
+
+
+def summary(cells: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """Return the largest excess of the choice over the best variant, and the largest relative error of a
+    prediction (over variants within 1.3 times the best of their cell).
+
+    >>> row = {"rmse": 2.0, "predicted_rmse": 2.2, "chosen": True}
+    >>> [round(x, 6) for x in summary([{"excess": 0.0, "best_rmse": 2.0, "variants": [row]}])]
+    [0.0, 0.1]
+    """
+    off = [
+        abs(row["predicted_rmse"] / row["rmse"] - 1)
+        for cell in cells
+        for row in cell["variants"]
+        if row["predicted_rmse"] is not None and row["rmse"] <= _NEAR * cell["best_rmse"]
+    ]
+    return max((cell["excess"] for cell in cells), default=0.0), max(off, default=0.0)
+
+
+def _variants(cell: Cell) -> tuple[list[Design], int]:
+    """Return all variants of a cell and the index of the automatic choice."""
+    raise NotImplementedError
+
+
+def _read(path: Path, seed: int) -> dict[str, Any]:
+    if not path.exists():
+        return {"simulation": "floating-point noise", "seed": seed, "cells": {}}
+    held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if held.get("seed") != seed:
+        raise ParameterError(f"{path} has results of another seed: choose another file")
+    return held
+
+
+def _write(path: Path, held: dict[str, Any]) -> None:
+    """Replace the file as a whole; a variant a line."""
+    lines = []
+    for key, cell in held["cells"].items():
+        rows = ",\n  ".join(json.dumps(compact(row)) for row in cell["variants"])
+        rest = json.dumps(compact({name: value for name, value in cell.items() if name != "variants"}))
+        lines.append(f'{json.dumps(key)}: {rest[:-1]}, "variants": [\n  {rows}]}}')
+    head = json.dumps({name: value for name, value in held.items() if name != "cells"})
+    part = path.with_suffix(".part")
+    part.write_text(head[:-1] + ', "cells": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _left(held: dict[str, Any], only: str | None) -> Iterator[Cell]:
+    for cell in CELLS:
+        if cell.key not in held["cells"] and (only is None or only in cell.key):
+            yield cell
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do the cells that the file does not have; exit code 1 if the choice is ever 5 % worse than the best."""
+    parser = argparse.ArgumentParser(description="All variants on a grid, simulated.")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file; cells that it has are kept")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="only cells whose key ('epsilon | T | rate') has this in it")
+    chosen = parser.parse_args(arguments)
+    held = _read(chosen.out, chosen.seed)
+    for cell in _left(held, chosen.only):
+        designs, index = _variants(cell)
+        held["cells"][cell.key] = do_cell(
+            cell,
+            designs=designs,
+            chosen=index,
+            seed=chosen.seed,
+            say=lambda text: print(text, file=sys.stderr, flush=True),
+        )
+        _write(chosen.out, held)
+    excess, off = summary(list(held["cells"].values()))
+    print(f"choice at most {excess:.1%} above the best; predictions within {off:.1%} near the best")
+    return 1 if excess > 0.05 else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
