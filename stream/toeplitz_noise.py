@@ -36,7 +36,6 @@ from trilift.stream.stepwise import IntArray, Integers, Stepwise
 from trilift.stream.toeplitz_factor import (
     MAX_SIZE,
     ROOT_PLACES,
-    left_exact,
     left_factor,
     left_row_norms_sq,
     root_norm_sq,
@@ -265,9 +264,3 @@ class ToeplitzNoise(Stepwise):
     @staticmethod
     def _blocks(length: int) -> IntArray:
         return np.arange(-(-length // _BLOCK), dtype=np.int64)
-
-    def _exact(self, step: int) -> Fraction:
-        """Return N at one of the first 512 steps as the exact rational that it is: slow, for checks."""
-        z = self._exact_draws(step + 1)
-        terms = (a * b for a, b in zip(left_exact(step + 1), reversed(z), strict=True))
-        return sum(terms, Fraction(0)) / (1 << self._lattice)
