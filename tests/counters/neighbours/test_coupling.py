@@ -115,19 +115,19 @@ def test_every_small_case(steps: int) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_random_cases() -> None:
-    """T <= 14, real values, buckets of two steps or more: 5,000 structures of 20 streams, both ways."""
+    """T <= 14, real values, buckets of two steps or more: 2,500 structures of 40 streams, both ways."""
     source = np.random.default_rng(20261130)
     cases = moved = 0
-    for _ in range(5_000):
+    for _ in range(2_500):
         steps = int(source.integers(2, 15, size=2).max())
         lengths = source.integers(2, 4, size=steps)
         ends = tuple(int(end) for end in lengths.cumsum() if end <= steps)
         at = int(source.integers(steps, size=2).min())
         absorbed = int(source.integers(at, steps + 1, size=2).max())
-        values = source.integers(2**20 + 1, size=(20, steps + 1)) / 2**20
+        values = source.integers(2**20 + 1, size=(40, steps + 1)) / 2**20
         base, new = values[:, :steps], values[:, steps]
-        base[:, absorbed + 1 :][source.random((20, max(steps - absorbed - 1, 0))) < 0.3] = np.nan
-        base[:, :at][source.random((20, at)) < 0.3] = np.nan
+        base[:, absorbed + 1 :][source.random((40, max(steps - absorbed - 1, 0))) < 0.3] = np.nan
+        base[:, :at][source.random((40, at)) < 0.3] = np.nan
         if absorbed < steps:
             base[:, absorbed] = np.nan
         x = inserted_into(base, at, absorbed, new)
@@ -137,7 +137,7 @@ def test_a_hundred_thousand_random_cases() -> None:
         cases += len(base)
         moved += there.last >= there.first + 3
     assert cases == 100_000
-    assert moved > 500
+    assert moved > 250
 
 
 def test_the_vectorised_check_inserts_as_the_library_does() -> None:
