@@ -8,7 +8,7 @@ from fractions import Fraction
 from trilift.counters.edit.design import Design
 from trilift.counters.edit.rules import PartRule, SimPartRule
 
-__all__ = ["described", "privacy_statement"]
+__all__ = ["described", "first_wait", "number_text", "privacy_statement"]
 
 _PARTITIONS = {
     "simecc": "lengths of buckets are random and read no data (SimPart)",
@@ -16,7 +16,8 @@ _PARTITIONS = {
 }
 
 
-def _number(value: Fraction) -> str:
+def number_text(value: Fraction) -> str:
+    """Return an exact number as short text."""
     return str(value) if value.denominator == 1 or len(str(value)) < 16 else f"{float(value):.12g}"
 
 
@@ -31,13 +32,13 @@ def privacy_statement(design: Design, *, simulated: bool) -> str:
     if simulated:
         lines.append("SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY.")
     length = "any number of steps" if design.horizon is None else f"{design.horizon} steps"
-    largest = _number(design.rule.largest)
+    largest = number_text(design.rule.largest)
     lines += [
         f"Neighbours: edit: two streams of {length}, one of which comes from the other by inserting one input"
         f" within [0, {largest}]; what follows moves one step later, up to the first step without an event"
         " (BOT), which disappears, or to the end of the stream. Streams are fixed in advance.",
         "Guarantee: all released values together are (epsilon, delta)-differentially private with epsilon ="
-        f" {_number(design.epsilon)}, delta = {_delta(design)}.",
+        f" {number_text(design.epsilon)}, delta = {_delta(design)}.",
         f"Mechanism: {design.mechanism} with the accounting {design.accounting!r}:"
         f" {_PARTITIONS[design.mechanism]}; the running count at the end of each bucket and the time at which"
         f" it is shown are released with noise ({design.values.kind} and {design.times.kind}).",
@@ -77,7 +78,7 @@ def described(design: Design) -> str:
             f"Shows 0 until about step {wait}: a bucket's count is shown about {delay} steps after its end.",
         ]
     else:
-        size = _number(design.rule.largest)
+        size = number_text(design.rule.largest)
         lines = [
             f"Ends a bucket after about {wait} events (of size {size}), however long that takes; a stream"
             " without events ends none.",
