@@ -206,7 +206,7 @@ def left_factor(size: int, *, bits: int) -> LeftFactor:
     """Return the coefficients of L = T R~^-1 with this many places and a proved residual.
 
     With bits >= 32 (size - 1) the enclosure is exact: every l_k lies on the lattice, and the residual is 0.
-    Time grows as n log n: 0.1 s for 10^4 and about 1 s for 10^5 coefficients of 96 bits; kept for reuse.
+    Time grows as n log n: 0.1 s for 10^4 and 1 to 2 s for 10^5 coefficients of 96 bits; kept for reuse.
 
     Args:
         size: from 1 to 2^20.

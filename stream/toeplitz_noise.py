@@ -104,7 +104,9 @@ class ToeplitzNoise(Stepwise):
     of R~ instead of R, within a relative 1e-6 up to 10^4 steps; no (epsilon, delta) is lost to it.
 
     Cost: the first n' steps are computed together, n' the next power of two (random access is by table):
-    some 0.1 s for 10^4 steps and 2 s for 10^5. 8 bytes a step are kept, up to about 400 are used meanwhile.
+    some 0.15 s for 10^4 steps and 2.5 s for 10^5, mostly for the coefficients of L; those are kept, and more
+    noises of the size take a quarter of that. 8 bytes a step stay, about 1000 are used meanwhile: 1.1 GB and
+    about a minute at the largest size.
 
     **One key serves one version of one stream**, as for :class:`trilift.stream.noise.Noise`.
 
