@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from trilift.counters import Counter
 from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
+from trilift.counters.edit.mechanism import ECC, SimECC
+from trilift.counters.edit.partition_cc import PartitionCC
 from trilift.counters.neighbours import (
     count_distinct,
     is_data_independent,
@@ -17,14 +19,18 @@ from trilift.counters.neighbours import (
     sensitivity_set,
 )
 
-STEPS = 48
+STEPS = 30
 STREAMS = (
     (0,) * STEPS,
     (1,) * STEPS,
     (1, 0, None) * (STEPS // 3),
-    (None,) * 24 + (1,) * 24,
-    (1,) * 24 + (None,) * 24,
+    (None,) * 15 + (1,) * 15,
+    (1,) * 15 + (None,) * 15,
 )
+CHAIN = ("stage-max-9", "direct-max-4")
+LONG = 400
+"""Steps after which counters by buckets have shown something."""
+DELTA = Fraction(1, 1000)
 Make = Callable[[int], Any]
 
 
@@ -39,10 +45,10 @@ def released(make: Make, *, silent: bool) -> Callable[[Any, int], list[Any]]:
 
 
 INDEPENDENT: dict[str, tuple[Make, bool]] = {
-    "Counter": (lambda seed: Counter(1, horizon=STEPS, simulation_seed=seed), False),
-    "GaussianCC": (lambda seed: GaussianCC(1, delta=Fraction(1, 1000), simulation_seed=seed), True),
+    "Counter": (lambda seed: Counter(1, horizon=STEPS, chain=CHAIN, simulation_seed=seed), False),
+    "GaussianCC": (lambda seed: GaussianCC(1, delta=DELTA, simulation_seed=seed), True),
     "HorizonGaussian": (
-        lambda seed: HorizonGaussian(1, delta=Fraction(1, 1000), horizon=STEPS, simulation_seed=seed),
+        lambda seed: HorizonGaussian(1, delta=DELTA, horizon=STEPS, simulation_seed=seed),
         True,
     ),
 }
@@ -55,6 +61,24 @@ def test_noise_that_does_not_look(name: str) -> None:
     assert is_data_independent(release, streams=STREAMS, seeds=range(4))
     noise = [noise_of(release, stream=STREAMS[0], seed=seed) for seed in range(4)]
     assert len(set(noise)) == 4  # and it is noise
+
+
+LOOKING: dict[str, Make] = {
+    "PartitionCC": lambda seed: PartitionCC(1, DELTA, horizon=LONG, simulation_seed=seed),
+    "SimECC": lambda seed: SimECC(20, DELTA, horizon=LONG, simulation_seed=seed),
+    "ECC": lambda seed: ECC(20, DELTA, horizon=LONG, simulation_seed=seed),
+}
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_what_is_shown_depends_on_when_something_was_counted(name: str) -> None:
+    """Every seed tells, on streams of other sums and on streams of one sum at other times."""
+    release = released(LOOKING[name], silent=True)
+    half = LONG // 2
+    others = [(1,) * LONG, (0,) * LONG], [(1, None) * half, (None,) * half + (1,) * half]
+    for seed in range(2):
+        for streams in others:
+            assert not is_data_independent(release, streams=streams, seeds=[seed])
 
 
 def test_a_private_counter_counts_distinct_items() -> None:
