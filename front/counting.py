@@ -1,7 +1,7 @@
 """Counting a stream of text: batches that never wait for a line, states saved before values are shown.
 
-What counts is a :class:`Tally`: :class:`Plain` around a counter of numbers; for edit-neighbouring streams, in
-which a line may say "no event", :class:`trilift.counting_edit.Edit`.
+What counts is a :class:`Tally`: :class:`trilift.tallies.Plain` around a counter of numbers, or
+:class:`trilift.tallies.Edit` around one of edit-neighbouring streams, in which a line may say "no event".
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
-import numpy as np
 from trilift.counters.lock import exclusive
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.output import write
 from trilift.reading import Lines, Numbered, Value
 
-__all__ = ["Plain", "Sink", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
+__all__ = ["Sink", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
 
 _BATCH = 1 << 16
-_INT64_SAFE = 1 << 62
-_FLOAT_SAFE = 1 << 53
 
 
 class Tally(Protocol):
@@ -36,8 +33,20 @@ class Tally(Protocol):
         """Number of steps that can be released; None for any number."""
 
     @property
+    def epsilon(self) -> Fraction:
+        """The epsilon that was asked for."""
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta that was asked for, None for pure differential privacy."""
+
+    @property
     def integers(self) -> bool:
         """Whether inputs are integers, not decimals."""
+
+    @property
+    def no_event(self) -> bool:
+        """Whether a line may hold "no event"."""
 
     def checked(self, number: int, value: Value | None) -> Any:
         """Return an input as :meth:`advance` takes it.
@@ -48,6 +57,15 @@ class Tally(Protocol):
 
     def advance(self, inputs: list[Any]) -> list[Any]:
         """Count checked inputs, and return what is released for each."""
+
+    def save(self, path: Path) -> None:
+        """Save the counter's state."""
+
+    def statement(self) -> str:
+        """Return what is guaranteed, and what will happen, as text."""
+
+    def summary(self) -> str:
+        """Return the end of the sentence "Released so many values, up to step t" about the last value."""
 
 
 def value_text(value: int | float | Fraction) -> str:
@@ -174,58 +192,3 @@ def _inputs(tally: Tally, numbers: Iterator[Numbered]) -> Iterator[Any]:
                 raise HorizonError(f"line {number}: past the horizon {tally.horizon}")
             left -= 1
         yield tally.checked(number, value)
-
-
-class Plain:
-    """A counter whose inputs are numbers: a :class:`Tally`."""
-
-    def __init__(self, counter: Any) -> None:
-        self.counter = counter
-        self._rule = counter.setup.rule
-
-    @property
-    def step(self) -> int:
-        """Number of steps so far."""
-        return int(self.counter.step)
-
-    @property
-    def horizon(self) -> int | None:
-        """Number of steps that can be released; None for any number."""
-        horizon: int | None = self.counter.horizon
-        return horizon
-
-    @property
-    def integers(self) -> bool:
-        """Whether inputs are integers, not decimals."""
-        return bool(self._rule.places == 0)
-
-    def checked(self, number: int, value: Value | None) -> int:
-        """Return an input in lattice steps.
-
-        Raises:
-            ParameterError: outside the bounds.
-        """
-        rule = self._rule
-        if rule.places == 0 and isinstance(value, int) and rule.low <= value <= rule.high:
-            return value
-        try:
-            return int(rule.one(value))
-        except ParameterError:
-            unit = Fraction(1, 1 << rule.places)
-            bounds = f"[{rule.low * unit}, {rule.high * unit}]"
-            raise ParameterError(
-                f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
-            ) from None
-
-    def advance(self, inputs: list[int]) -> list[Any]:
-        """Count inputs given in lattice steps: as an array where that is exact, else one by one."""
-        rule = self._rule
-        largest = max(abs(rule.low), abs(rule.high))
-        if rule.places == 0 and largest < _INT64_SAFE:
-            released: list[Any] = self.counter.extend(np.array(inputs, dtype=np.int64)).tolist()
-        elif rule.places and largest < _FLOAT_SAFE:
-            scaled = np.ldexp(np.array(inputs, dtype=np.float64), -rule.places)
-            released = self.counter.extend(scaled).tolist()
-        else:
-            released = [self.counter.update(Fraction(step, 1 << rule.places)) for step in inputs]
-        return released

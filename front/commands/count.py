@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, nullcontext
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from trilift.counters import Counter
+    from trilift.counting import Tally
 
 __all__ = ["NAME", "command"]
 
@@ -46,6 +45,26 @@ def command(
     resolution: Annotated[
         str | None, typer.Option(help="1 for integers, or 1/2, 1/4, ...: the lattice of decimal inputs.")
     ] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(help="swap: one input differs; edit: one is inserted, others shift. (default: swap)"),
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Such as 1e-6: for edit neighbours, or Gaussian noise.")
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="Edit neighbours: auto, simecc, ecc, gaussian. With --delta alone: chain, toeplitz."
+        ),
+    ] = None,
+    unbounded: Annotated[
+        bool | None, typer.Option("--unbounded", help="No horizon: count for as long as data come.")
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(help="Edit neighbours: expected sum of the inputs of a step, public, such as 0.1."),
+    ] = None,
     max_contributions: Annotated[
         int | None, typer.Option(help="Inputs that one person may contribute. (default: 1)")
     ] = None,
@@ -66,13 +85,15 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
-    """Release the running sum of a stream after every input, under pure differential privacy.
+    """Release the running sum of a stream after every input, under differential privacy.
 
     Released values go to standard output (or --out) as they come: a value a line, or for a CSV the columns
     step,released. What is guaranteed is printed to standard error first.
     """
     from trilift.arguments import new_file, number, whole
-    from trilift.counting import Plain, Sink, check_stream, count_stream, exclusive
+    from trilift.counting import Sink, check_stream, count_stream, exclusive
+    from trilift.counting_kinds import begun, continued
+    from trilift.counting_plain import lasting
     from trilift.lift.errors import ParameterError
     from trilift.output import note
     from trilift.reading import reader
@@ -85,8 +106,13 @@ def command(
         "clip": clip,
         "resolution": None if resolution is None else number("resolution", resolution, above=0),
         "max_contributions": max_contributions,
-        "chain": chain if state is None else [_lasting(name) for name in chain or []],
+        "chain": chain if state is None else [lasting(name) for name in chain or []],
         "postprocess": postprocess,
+        "neighbours": neighbours,
+        "delta": None if delta is None else number("delta", delta, above=0),
+        "mechanism": mechanism,
+        "unbounded": unbounded,
+        "rate": None if rate is None else number("rate", rate, above=0),
     }
     given = {name: value for name, value in given.items() if value is not None and value != []}
     if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -94,41 +120,40 @@ def command(
     with ExitStack() as stack:
         source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
         stack.enter_context(nullcontext() if state is None or check else exclusive(state))
-        continued = state is not None and state.exists()
-        if out is not None and not continued:
+        going_on = state is not None and state.exists()
+        if out is not None and not going_on:
             new_file("--out", out)
-        if check:
-            given.setdefault("epsilon", Fraction(1))  # not needed: nothing is released
-        counter = _continued(state, given) if state is not None and continued else _new(given, state)
-        if continued:
-            note(f"trilift: continuing after step {counter.step}: the input must hold what follows")
-        tally = Plain(counter)
-        lines, numbers = reader(source, column=column, integers=tally.integers, delimiter=delimiter)
+        if state is not None and going_on:
+            tally = continued(given, state=state)
+        else:
+            tally = begun(given, state=state, check=check)
+        if going_on:
+            note(f"trilift: continuing after step {tally.step}: the input must hold what follows")
+        lines, numbers = reader(
+            source,
+            column=column,
+            integers=tally.integers,
+            delimiter=delimiter,
+            no_event=tally.no_event,
+        )
         if check:
             _say_fine(check_stream(tally, numbers), json)
             return
-        _say_guarantee(counter, state, quiet=quiet)
+        _say_guarantee(tally, state, quiet=quiet)
         form = "json" if json else "plain" if column is None else "csv"
-        sink = stack.enter_context(Sink(form, path=out, append=continued))
+        sink = stack.enter_context(Sink(form, path=out, append=going_on))
         count = count_stream(
             tally,
             lines,
             numbers,
             sink,
-            lambda: None if state is None else counter.save(state),
+            lambda: None if state is None else tally.save(state),
             advice="" if file == "-" else " (check with --check first)",
         )
     if count == 0:
         raise ParameterError(_EMPTY)
     if not quiet:
-        last = counter.step
-        # a running maximum may show the value of an earlier step, of another width
-        plain = counter.setup.postprocess != "monotone"
-        within = f", its 95 % interval is ± {counter.interval(last):.6g}" if plain else ""
-        note(
-            f"Released {count} values, up to step {last} of {counter.horizon}; the standard deviation of the "
-            f"last one is {counter.sd(last):.6g}{within}."
-        )
+        note(f"Released {count} values, up to step {tally.step}{tally.summary()}.")
 
 
 _EMPTY = "the input holds no numbers"
@@ -147,89 +172,20 @@ def _say_fine(count: int, json: bool) -> None:
         write(f"{count} row{'s'[: count != 1]}, fine\n")
 
 
-def _say_guarantee(counter: Counter, state: Path | None, *, quiet: bool) -> None:
+def _say_guarantee(tally: Tally, state: Path | None, *, quiet: bool) -> None:
     """Say what is guaranteed, and warn of what is easily overlooked."""
     from trilift.output import note
 
-    statement = counter.privacy_statement()
+    statement = tally.statement()
     if not quiet:
         note(statement)
     elif statement.startswith("SIMULATION"):
         note("trilift: warning: the state belongs to a simulation: what is released protects nobody")
-    if counter.epsilon > _WEAK:
+    if tally.epsilon > _WEAK:
         note(f"trilift: warning: epsilon is above {_WEAK}, which protects little")
     if state is None:
+        delta = "" if tally.delta is None else f" and {float(tally.delta):.6g} of delta"
         note(
             "trilift: warning: without --state nothing is remembered: counting the same data again "
-            f"spends another {counter.epsilon} of epsilon"
+            f"spends another {tally.epsilon} of epsilon{delta}"
         )
-
-
-def _lasting(name: str) -> str:
-    """Return an artifact's name as a state keeps it: files by their whole path, good from everywhere."""
-    return str(Path(name).resolve()) if name.endswith(".npz") else name
-
-
-def _new(given: dict[str, Any], state: Path | None) -> Counter:
-    from trilift.counters import Counter
-    from trilift.lift.errors import HorizonError, ParameterError
-
-    missing = [name for name in ("epsilon", "horizon") if name not in given]
-    if missing:
-        why = "" if state is None else f" (there is no saved state {state} yet)"
-        raise ParameterError(f"--{missing[0]} is needed{why}")
-    if state is not None and not state.parent.is_dir():
-        raise ParameterError(f"--state {state}: the folder {state.parent} does not exist")
-    names = given.get("chain", [])
-    remedy = (
-        "add a direct-... artifact as the top (see: trilift plan "
-        f"-n {given['horizon']} -e {given['epsilon']} {' '.join(f'--artifact {name}' for name in names)})"
-    )
-    _check_chain(names, remedy)
-    try:
-        return Counter(given.pop("epsilon"), **given)
-    except HorizonError as error:
-        raise HorizonError(f"{error}: {remedy}" if names else str(error)) from None
-
-
-def _check_chain(names: list[str], remedy: str) -> None:
-    """Refuse artifacts that are not proved: if T = L R fails, so does what the noise is to guarantee."""
-    from trilift.arguments import readable_artifact
-    from trilift.lift.errors import ParameterError
-    from trilift.verify import require_proof
-
-    kinds = []
-    for name in names:
-        path, claims = readable_artifact(name)
-        require_proof(path)
-        kinds.append(claims.kind)
-    if kinds and kinds[-1] != "direct":
-        raise ParameterError(f"--chain {names[-1]}: the last one must be a plain factorisation: {remedy}")
-
-
-def _continued(state: Path, given: dict[str, Any]) -> Counter:
-    """Load a counter, and refuse options that say something else than its state."""
-    from trilift.counters import Counter
-    from trilift.lift.errors import ReplayError, StateError
-
-    counter = Counter.load(state)
-    setup = counter.setup
-    if setup.dimension is not None:
-        raise StateError(f"{state} is a counter of vectors: continue it with trilift.Counter.load")
-    unit = Fraction(1, 1 << setup.rule.places)
-    saved = {
-        "epsilon": setup.epsilon,
-        "horizon": setup.horizon,
-        "objective": setup.objective,
-        "bounds": (setup.rule.low * unit, setup.rule.high * unit),
-        "clip": setup.rule.clip,
-        "resolution": unit,
-        "max_contributions": setup.max_contributions,
-        "chain": None if setup.names is None else list(setup.names),
-        "postprocess": setup.postprocess,
-    }
-    for name, value in given.items():
-        if value != saved[name]:
-            option = name.replace("_", "-")
-            raise ReplayError(f"--{option} differs from that of the saved state {state}: leave it out")
-    return counter

@@ -182,8 +182,8 @@ def test_checking_releases_and_saves_nothing(run: Run, text: str, rows: str) -> 
 
 
 def test_checking_what_follows_a_state(run: Run) -> None:
-    """Against the steps that are left, and the state's own bounds."""
-    Counter(1, horizon=3, bounds=(0, 5)).save("s.json")
+    """Against the steps that are left, and the state's own bounds, whatever its epsilon."""
+    Counter(2, horizon=3, bounds=(0, 5)).save("s.json")
     assert run("count", "-", "-q", "--state", "s.json", stdin=b"5\n").code == 0
     before = Path("s.json").read_bytes()
     done = run("count", "-", "--state", "s.json", "--check", stdin=b"5\n5\n")
@@ -235,8 +235,8 @@ def test_empty_input(run: Run, data: bytes) -> None:
     [
         (("none.txt", "-n", 2, "-e", 1), "none.txt: No such file or directory"),
         (("-", "-n", 2), "--epsilon is needed"),
-        (("-", "-e", 1), "--horizon is needed"),
-        (("-", "-e", 1, "--state", "s.json"), "--horizon is needed (there is no saved state s.json yet)"),
+        (("-", "-e", 1), "--horizon is needed, or --unbounded"),
+        (("-", "-e", 1, "--state", "s.json"), "or --unbounded (there is no saved state s.json yet)"),
         (("-", "-n", 2, "-e", "nan"), "epsilon must be a finite number > 0, got 'nan'"),
         (("-", "-n", 2, "-e", "1_0"), "epsilon must be a finite number > 0, got '1_0'"),
         (("-", "-n", 0, "-e", 1), "horizon must be an integer >= 1, got 0"),

@@ -1,0 +1,78 @@
+"""The counter that ``trilift count`` counts with, of whatever kind: a new one, or that of a saved state."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from trilift.counting import Tally
+from trilift.counting_edit import load_edit, new_edit, saved_edit
+from trilift.counting_options import PLAIN, arguments_of, check_needed, kind_of
+from trilift.counting_plain import load_plain, new_plain, saved_plain
+from trilift.lift.errors import ParameterError, ReplayError
+from trilift.tallies import Edit, Plain
+
+__all__ = ["begun", "continued"]
+
+_EDIT_STATE = re.compile(rb'\{"format": "trilift edit [a-z ]+", "version": [0-9]+, "kind": "([A-Za-z]+)"')
+_HEADER = 200
+_CHECKED = {"delta": Fraction(1, 10**6)}
+
+
+def begun(given: dict[str, Any], *, state: Path | None, check: bool = False) -> Tally:
+    """Make the counter that the options ask for.
+
+    Args:
+        given: options by name, those alone that were given.
+        state: where it is to be saved.
+        check: nothing will be released, so that the budget need not be given.
+
+    Raises:
+        ParameterError: options that are missing, of no use, or contradict each other.
+    """
+    kind = kind_of(given)
+    arguments = arguments_of(given, kind)
+    if check:
+        arguments = {"epsilon": Fraction(1), **({} if kind == PLAIN else _CHECKED), **arguments}
+    check_needed(arguments, kind, state=state)
+    if state is not None and not state.parent.is_dir():
+        raise ParameterError(f"--state {state}: the folder {state.parent} does not exist")
+    return Plain(new_plain(arguments)) if kind == PLAIN else Edit(new_edit(arguments))
+
+
+def continued(given: dict[str, Any], *, state: Path) -> Tally:
+    """Load a counter, and refuse options that say something else than its state.
+
+    Raises:
+        ReplayError: an option that differs, or the state of another mechanism.
+        ArtifactFormatError: the file is no state.
+    """
+    name = _saved_kind(state)
+    if name is None:
+        counter = load_plain(state)
+        saved = saved_plain(counter)
+        tally: Tally = Plain(counter)
+    else:
+        counter = load_edit(state, name)
+        saved = saved_edit(counter)
+        tally = Edit(counter)
+    for option, value in given.items():
+        if option not in saved or not _agree(option, value, saved[option]):
+            written = option.replace("_", "-")
+            raise ReplayError(f"--{written} differs from that of the saved state {state}: leave it out")
+    return tally
+
+
+def _agree(option: str, given: Any, saved: Any) -> bool:
+    if option == "mechanism" and given == "auto":
+        return True  # what it stood for was chosen when the state was begun
+    return bool(float(given) == saved if option == "rate" else given == saved)
+
+
+def _saved_kind(state: Path) -> str | None:
+    """Return the class that an edit counter's state names; None for what Counter may read, or refuse."""
+    with open(state, "rb") as file:
+        found = _EDIT_STATE.match(file.read(_HEADER))
+    return None if found is None else found[1].decode("ascii")
