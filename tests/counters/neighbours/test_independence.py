@@ -46,6 +46,7 @@ def released(make: Make, *, silent: bool) -> Callable[[Any, int], list[Any]]:
 
 INDEPENDENT: dict[str, tuple[Make, bool]] = {
     "Counter": (lambda seed: Counter(1, horizon=STEPS, chain=CHAIN, simulation_seed=seed), False),
+    "Counter, unbounded": (lambda seed: Counter(1, simulation_seed=seed), False),
     "GaussianCC": (lambda seed: GaussianCC(1, delta=DELTA, simulation_seed=seed), True),
     "HorizonGaussian": (
         lambda seed: HorizonGaussian(1, delta=DELTA, horizon=STEPS, simulation_seed=seed),
