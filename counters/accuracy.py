@@ -6,24 +6,21 @@ import math
 import sys
 from typing import Any
 
-import numpy as np
-from trilift.counters.setup import Setup
-from trilift.counters.tails import half_width
+from trilift.counters.part_tails import step_half_width
 from trilift.lift.checks import flag, integer, rational
 from trilift.lift.errors import HorizonError, ParameterError
-from trilift.lift.rows import row_entries
-from trilift.stream.noise import Noise
+from trilift.stream.epoch_layout import LAST_STEP
 
 __all__ = ["Accuracy"]
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+_SQUARES = 0.6079271  # a little below 6 / pi^2: the failures 6 / (pi t)^2 add up to 1 over all steps
 
 
 class Accuracy:
     """What a counter can say about its released values; nothing here looks at the data."""
 
-    _setup: Setup
-    _noises: list[Noise]
+    _setup: Any
+    _noises: list[Any]
 
     def sd(self, t: int) -> float:
         """Return the standard deviation of the released value of step t, 1 <= t <= horizon.
@@ -38,23 +35,29 @@ class Accuracy:
         Args:
             t: step, 1 <= t <= horizon.
             confidence: strictly between 0 and 1.
-            simultaneous: hold for all steps of the horizon together (the failure is divided among them).
+            simultaneous: hold for all steps of the horizon together: the failure is divided among them
+                evenly, or without a horizon in proportion to 1 / t^2, 6 / (pi t)^2 of it for step t.
 
         The width comes from the tail of the weighted sum of Laplace variates
-        (:mod:`trilift.counters.tails`, which also says what covers the drawn noise being discrete), plus
-        h / 2 for the rounding. Clipping at zero never widens an error. A running maximum may show the value
-        of an earlier step: what holds for it is the widest of the simultaneous intervals up to t.
+        (:mod:`trilift.counters.tails`, which also says what covers the drawn noise being discrete), or from
+        that of a Gaussian, plus h / 2 for the rounding of every part. Clipping at zero never widens an error.
+        A running maximum may show the value of an earlier step: what holds for it is the widest of the
+        simultaneous intervals up to t.
         """
         level = rational("confidence", confidence, above=0)
         if level >= 1:
             raise ParameterError(f"confidence must be a number between 0 and 1, got {confidence!r}")
-        steps = self._setup.horizon if flag("simultaneous", simultaneous) else 1
-        failure = float((1 - level) / (steps * self._setup.width if simultaneous else 1))
+        position = self._position(t)
+        failure = float(1 - level)
+        if flag("simultaneous", simultaneous):
+            failure /= self._setup.width
+            if self._setup.horizon is None:
+                failure *= _SQUARES / (position + 1.0) ** 2
+            else:
+                failure /= self._setup.horizon
         if failure < sys.float_info.min:
             raise ParameterError("confidence is closer to 1 than floats can tell")
-        coefficients, lattice = self._coefficients(self._position(t))
-        width = half_width(coefficients, failure, lattice=lattice)
-        return width + math.ldexp(0.5, -self._setup.output_places)
+        return step_half_width(self._noises[0], position, failure)
 
     def range_sd(self, start: int, stop: int) -> float:
         """Return the standard deviation of (released at stop) - (released at start): the sum of a range.
@@ -73,17 +76,7 @@ class Accuracy:
 
     def _position(self, t: Any) -> int:
         step = integer("t", t, minimum=1)
-        if step > self._setup.horizon:
-            raise HorizonError(f"step {step} is past the horizon {self._setup.horizon}")
+        last = LAST_STEP if self._setup.horizon is None else self._setup.horizon
+        if step > last:
+            raise HorizonError(f"step {step} is past the horizon {last}")
         return step - 1
-
-    def _coefficients(self, position: int) -> tuple[FloatArray, float]:
-        """Return the noise of a step as sum a_i X_i / sigma_i: all a_i, and the sum of |a_i| / sigma_i."""
-        coefficients, lattice = [], 0.0
-        rows = row_entries(self._setup.chain, position)
-        for entry, row in zip(self._setup.ledger.levels, rows, strict=True):
-            steps = np.array([math.ldexp(1.0, -p) if p >= 0 else 0.0 for p in entry.places])
-            for block in row.values():
-                coefficients.append(float(entry.scale) * block)
-                lattice += float(np.abs(block) @ steps)
-        return np.concatenate(coefficients), lattice

@@ -6,24 +6,40 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from trilift.counters.epoch_mechanisms import EpochRecord
 from trilift.counters.levels import SavedLevel
 from trilift.counters.position import Position, Step
 from trilift.counters.setup import Setup
+from trilift.counters.streamed import StreamSetup
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.files import atomic_write
 from trilift.lift.integers import shrink
 
-__all__ = ["Snapshot", "check_fit", "read", "setup_arguments", "setup_record", "write"]
+__all__ = [
+    "Snapshot",
+    "check_fit",
+    "read",
+    "setup_arguments",
+    "setup_record",
+    "stream_record",
+    "unchained_arguments",
+    "write",
+]
 
 FORMAT = "trilift counter state"
 VERSION = 2
+"""Of bounded counters with Laplace noise."""
+LATER_VERSION = 3
+"""Of the others, which also say what kind they are and which epochs were begun."""
+KINDS = ("Counter", "GaussianCounter", "BiasedCounter")
 _MAX_BYTES = 512 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
@@ -40,19 +56,24 @@ class Snapshot:
     stream_id: bytes
     simulated: bool
     position: Position
+    kind: str = "Counter"
+    epochs: dict[int, EpochRecord] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """Version of the file."""
+        bounded = self.kind == "Counter" and self.setup.get("horizon") is not None
+        return VERSION if bounded else LATER_VERSION
 
     def __repr__(self) -> str:
         return f"Snapshot(step={self.position.step}, secrets hidden)"
 
 
-def setup_record(setup: Setup) -> dict[str, Any]:
-    """Return the arguments that make the setup again, exact numbers as strings."""
+def stream_record(setup: StreamSetup) -> dict[str, Any]:
+    """Return the arguments that all counters share, exact numbers as strings."""
     unit = Fraction(1, 1 << setup.rule.places)
     return {
-        "epsilon": str(setup.epsilon),
         "horizon": setup.horizon,
-        "objective": setup.objective,
-        "chain": None if setup.names is None else list(setup.names),
         "bounds": [str(setup.rule.low * unit), str(setup.rule.high * unit)],
         "max_contributions": setup.max_contributions,
         "clip": setup.rule.clip,
@@ -64,28 +85,66 @@ def setup_record(setup: Setup) -> dict[str, Any]:
     }
 
 
-def setup_arguments(snapshot: Snapshot, chain: Any, name: str) -> dict[str, Any]:
-    """Return keyword arguments for :func:`trilift.counters.setup.make_setup`.
+def setup_record(setup: Setup) -> dict[str, Any]:
+    """Return the arguments that make the setup of a bounded counter again, exact numbers as strings."""
+    own = {
+        "epsilon": str(setup.epsilon),
+        "objective": setup.objective,
+        "chain": None if setup.names is None else list(setup.names),
+    }
+    return stream_record(setup) | own
+
+
+def setup_arguments(
+    snapshot: Snapshot, chain: Any, name: str, own: Iterable[str] = ("epsilon", "objective", "chain")
+) -> dict[str, Any]:
+    """Return keyword arguments for :func:`trilift.counters.setup.make_setup`, or for another setup.
+
+    Args:
+        snapshot: what was read.
+        chain: the caller's Chain object, or None.
+        name: of the file, for messages.
+        own: the fields besides those of :func:`stream_record`, "chain" among them.
 
     Raises:
         ParameterError: the counter was made with a Chain object and none is given, or the reverse.
         ArtifactFormatError: the record is damaged.
     """
-    record = dict(snapshot.setup)
-    if set(record) != set(setup_fields()):
-        raise ArtifactFormatError(f"{name}: the state's parameters are not those of this version")
+    record = _fields(snapshot, name, own)
     if record["chain"] is None and chain is None:
         raise ParameterError("this counter was made with a Chain object: pass it as chain=")
     if record["chain"] is not None and chain is not None:
         raise ParameterError("this counter names its artifacts itself: chain= is not needed")
     if chain is not None:
         record["chain"] = chain
+    return _read(record, name)
+
+
+def unchained_arguments(snapshot: Snapshot, chain: Any, name: str, own: Iterable[str]) -> dict[str, Any]:
+    """Return keyword arguments for a setup whose chains, if any, are chosen for it.
+
+    Raises:
+        ParameterError: a chain is given.
+        ArtifactFormatError: the record is damaged.
+    """
+    if chain is not None:
+        raise ParameterError("this counter finds its artifacts itself: chain= is not needed")
+    return _read(_fields(snapshot, name, own), name)
+
+
+def _fields(snapshot: Snapshot, name: str, own: Iterable[str]) -> dict[str, Any]:
+    record = dict(snapshot.setup)
+    if set(record) != {*_SHARED, *own}:
+        raise ArtifactFormatError(f"{name}: the state's parameters are not those of this version")
+    return record
+
+
+def _read(record: dict[str, Any], name: str) -> dict[str, Any]:
     try:
-        for field in ("epsilon", "resolution", "output_resolution"):
-            record[field] = _exact(record[field])
+        for field_name in _EXACT_FIELDS & set(record):
+            if record[field_name] is not None or field_name in _NEVER_NONE:
+                record[field_name] = _exact(record[field_name])
         record["bounds"] = tuple(_exact(bound) for bound in record["bounds"])
-        if record["norm_bound"] is not None:
-            record["norm_bound"] = _exact(record["norm_bound"])
     except (TypeError, ValueError, ZeroDivisionError):
         raise ArtifactFormatError(f"{name}: the state's parameters are damaged") from None
     return record
@@ -97,22 +156,19 @@ def _exact(text: Any) -> Fraction:
     return Fraction(text)
 
 
-def setup_fields() -> tuple[str, ...]:
-    """Return the names of the recorded parameters."""
-    return (
-        "epsilon",
-        "horizon",
-        "objective",
-        "chain",
-        "bounds",
-        "max_contributions",
-        "clip",
-        "resolution",
-        "output_resolution",
-        "dimension",
-        "norm_bound",
-        "postprocess",
-    )
+_SHARED = (
+    "horizon",
+    "bounds",
+    "max_contributions",
+    "clip",
+    "resolution",
+    "output_resolution",
+    "dimension",
+    "norm_bound",
+    "postprocess",
+)
+_NEVER_NONE = {"epsilon", "resolution", "output_resolution"}
+_EXACT_FIELDS = _NEVER_NONE | {"norm_bound", "delta", "mu", "base_delta", "ln_eta"}
 
 
 def _checksum(record: dict[str, Any]) -> str:
@@ -127,7 +183,8 @@ def write(path: Path, snapshot: Snapshot) -> None:
     now = snapshot.position
     record = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": snapshot.version,
+        "kind": snapshot.kind,
         "setup": snapshot.setup,
         "levels": [asdict(level) for level in snapshot.levels],
         "digest": snapshot.digest,
@@ -139,6 +196,8 @@ def write(path: Path, snapshot: Snapshot) -> None:
         "peaks": now.peaks.tolist(),
         "recent": [[step.number, list(step.inputs), list(step.released)] for step in now.recent],
     }
+    if snapshot.version != VERSION:
+        record["epochs"] = {str(j): _epoch_record(epoch) for j, epoch in sorted(snapshot.epochs.items())}
     record["checksum"] = _checksum(record)
     atomic_write(path, json.dumps(record).encode("ascii"), private=True)
 
@@ -161,8 +220,9 @@ def read(path: Path) -> Snapshot:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ArtifactFormatError(f"{path}: not a counter state")
     version = record.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise ArtifactFormatError(f"{path}: version {show(version)}, this library reads {VERSION}")
+    if version not in (VERSION, LATER_VERSION) or isinstance(version, bool):
+        wanted = f"{VERSION} and {LATER_VERSION}"
+        raise ArtifactFormatError(f"{path}: version {show(version)}, this library reads {wanted}")
     try:
         if record["checksum"] != _checksum(record):
             raise ValueError
@@ -175,7 +235,11 @@ def _snapshot(record: dict[str, Any]) -> Snapshot:
     key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
     if len(key) != 32 or len(stream_id) != 16 or not isinstance(record["setup"], dict):
         raise ValueError
-    return Snapshot(
+    later = record["version"] == LATER_VERSION
+    kind = record["kind"] if later else record.get("kind", "Counter")  # older files do not say it
+    if kind not in (KINDS if later else KINDS[:1]):
+        raise ValueError
+    snapshot = Snapshot(
         setup=record["setup"],
         levels=tuple(_level(level) for level in record["levels"]),
         digest=_hash(record["digest"]),
@@ -188,7 +252,29 @@ def _snapshot(record: dict[str, Any]) -> Snapshot:
             shrink(np.array(_wholes(record["peaks"]), dtype=object)),
             tuple(Step(_whole(n), _wholes(x), _wholes(y)) for n, x, y in record["recent"]),
         ),
+        kind=kind,
+        epochs={int(j): _epoch(epoch) for j, epoch in record["epochs"].items()} if later else {},
     )
+    if snapshot.version != record["version"]:
+        raise ValueError
+    return snapshot
+
+
+def _epoch_record(epoch: EpochRecord) -> dict[str, Any]:
+    return {
+        "chain": list(epoch.names),
+        "levels": [asdict(level) for level in epoch.levels],
+        "digest": epoch.digest,
+    }
+
+
+def _epoch(record: Any) -> EpochRecord:
+    if not isinstance(record, dict) or set(record) != {"chain", "levels", "digest"}:
+        raise ValueError
+    names = tuple(record["chain"])
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError
+    return EpochRecord(names, tuple(_level(level) for level in record["levels"]), _hash(record["digest"]))
 
 
 def _level(record: Any) -> SavedLevel:

@@ -5,45 +5,88 @@ from __future__ import annotations
 from fractions import Fraction
 
 from trilift.counters.setup import Setup
+from trilift.counters.streamed import StreamSetup
+from trilift.counters.unbounded import UnboundedSetup
 
-__all__ = ["privacy_statement"]
+__all__ = ["ANY_LENGTH", "CONDITIONS", "neighbours", "number", "privacy_statement"]
+
+CONDITIONS = (
+    "Conditions: random bits from ChaCha20 under a key drawn from the operating system (ideal bits are"
+    " assumed); the key, the true counts and saved states stay secret; one key serves one version of one"
+    " stream; timing and memory use are not covered."
+)
+
+ANY_LENGTH = (
+    "The guarantee holds for any length: the count has no horizon, and the budget does not grow with its"
+    " steps."
+)
 
 
-def _number(value: Fraction) -> str:
+def number(value: Fraction) -> str:
+    """Return a rational as it is written, or rounded where that would be long."""
     return str(value) if value.denominator == 1 or len(str(value)) < 16 else f"{float(value):.12g}"
 
 
-def _neighbours(setup: Setup) -> str:
+def neighbours(setup: StreamSetup) -> str:
+    """Return what neighbouring streams are, in words."""
     unit = Fraction(1, 1 << setup.rule.places)
-    low, high = _number(setup.rule.low * unit), _number(setup.rule.high * unit)
+    low, high = number(setup.rule.low * unit), number(setup.rule.high * unit)
     what = "one input" if setup.max_contributions == 1 else f"at most {setup.max_contributions} inputs"
-    text = f"two streams of {setup.horizon} steps that differ in {what}, each within [{low}, {high}]"
+    length = "of any length" if setup.horizon is None else f"of {setup.horizon} steps"
+    text = f"two streams {length} that differ in {what}, each within [{low}, {high}]"
     if setup.dimension is not None:
         text += f" in each of {setup.dimension} coordinates"
     if setup.norm_bound is not None:
-        text += f" and within l1 distance {_number(setup.norm_bound * unit)} of the low corner"
+        text += f" and within l1 distance {number(setup.norm_bound * unit)} of the low corner"
     return text
 
 
-def privacy_statement(setup: Setup, *, simulated: bool) -> str:
-    """Return neighbours, guarantee, composition, conditions and the ledger as text."""
-    ledger = setup.ledger
+def privacy_statement(setup: StreamSetup, *, simulated: bool) -> str:
+    """Return neighbours, guarantee, composition, conditions and the ledger as text.
+
+    A setup that is none of a :class:`trilift.counters.Counter` says itself what it guarantees
+    (``statement_lines``).
+    """
     lines = []
     if simulated:
         lines.append("SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY.")
+    change = f"the total change is at most {number(setup.change)}"
+    lines.append(f"Neighbours: {neighbours(setup)}; {change}.")
+    if isinstance(setup, Setup):
+        lines += [*_bounded(setup), CONDITIONS, setup.ledger.as_text()]
+    elif isinstance(setup, UnboundedSetup):
+        lines += [*_unbounded(setup), CONDITIONS]
+    else:
+        lines += [*setup.statement_lines(), CONDITIONS]
+    return "\n".join(lines)
+
+
+def _bounded(setup: Setup) -> list[str]:
     source = "a chain given by the caller" if setup.names is None else " / ".join(setup.names)
-    lines += [
-        f"Neighbours: {_neighbours(setup)}; the total change is at most {_number(ledger.change)}.",
-        f"Guarantee: all released values together are (epsilon, 0)-differentially private with epsilon = "
-        f"{_number(setup.epsilon)}, for adaptively chosen inputs too. delta is 0.",
+    return [
+        _pure(setup.epsilon),
         "Mechanism: Laplace matrix mechanism with exact discrete Laplace noise;"
         f" factorisation of T_n by {source}.",
         "Composition: the costs of all measurements add up to the ledger below, in exact rational arithmetic;"
         " the released values are a function of the measurements, rounded by floor(u + 1/2).",
-        "Conditions: random bits from ChaCha20 under a key drawn from the operating system (ideal bits are"
-        " assumed);"
-        " the key, the true counts and saved states stay secret; one key serves one version of one stream;"
-        " timing and memory use are not covered.",
-        ledger.as_text(),
     ]
-    return "\n".join(lines)
+
+
+def _unbounded(setup: UnboundedSetup) -> list[str]:
+    return [
+        _pure(setup.epsilon),
+        ANY_LENGTH,
+        f"Mechanism: epochs of growing length ({setup.growth}); in each the Laplace matrix mechanism with"
+        " exact discrete Laplace noise and a key of its own, factorisations by shipped artifacts.",
+        "Composition: one input lies in one epoch, whose measurements (its total's included) cost at most"
+        " epsilon together, in exact rational arithmetic; epochs compose in parallel; the released values are"
+        " a function of all measurements, every part rounded by floor(u + 1/2).",
+        "Theorem: parallel composition over the epochs of the matrix mechanism (trilift.stream.epochs).",
+    ]
+
+
+def _pure(epsilon: Fraction) -> str:
+    return (
+        f"Guarantee: all released values together are (epsilon, 0)-differentially private with epsilon = "
+        f"{number(epsilon)}, for adaptively chosen inputs too. delta is 0."
+    )

@@ -119,7 +119,7 @@ def test_noise_does_not_depend_on_the_data(small: Make, kind: str, seed: int) ->
 def test_pages_may_be_short(small: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = small(dimension=3).extend(np.ones((30, 3), dtype=int)).tolist()
     for numbers in (1, 12, 21):  # pages of 1, 4 and 7 steps
-        monkeypatch.setattr("trilift.counters.counter._PAGE_NUMBERS", numbers)
+        monkeypatch.setattr("trilift.counters.running._PAGE_NUMBERS", numbers)
         counter = small(dimension=3)
         counter.skip(2)
         assert [counter.update([1, 1, 1]).tolist() for _ in range(28)] == [
@@ -310,7 +310,7 @@ def test_an_interrupt_leaves_a_consistent_state(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"trilift.counters.counter.{where}", interrupted)
+    monkeypatch.setattr(f"trilift.counters.running.{where}", interrupted)
     with pytest.raises(KeyboardInterrupt):
         counter.extend([1, 1])
     monkeypatch.undo()

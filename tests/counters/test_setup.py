@@ -29,8 +29,8 @@ NO_INTEGERS: list[Any] = [*NO_NUMBERS, 1.0, 0.5, Fraction(3), Decimal(3), np.flo
 
 BAD: dict[str, list[Any]] = {
     "epsilon": [*NO_NUMBERS, 0, -1, -0.0, np.inf, -np.inf, 1e-320, 1e-300, 1e300, Fraction(-1, 3), 10**5000],
-    "horizon": [*NO_INTEGERS, 0, -1],
-    "objective": ["Max", "mean ", "", 1, None, ["max"], b"max"],
+    "horizon": [x for x in NO_INTEGERS if x is not None] + [0, -1],
+    "objective": ["Max", "mean ", "", 1, ["max"], b"max"],
     "chain": [
         "stage-max-9",
         5,

@@ -407,6 +407,8 @@ def names(record: Record) -> list[tuple[str, ...]]:
 def test_missing_fields(saved: Path) -> None:
     whole = saved.read_text()
     for path in names(json.loads(whole)):
+        if path == ("kind",):  # files of older versions do not say it
+            continue
         record = json.loads(whole)
         inner = record if len(path) == 1 else record["setup"]
         del inner[path[-1]]
