@@ -69,8 +69,10 @@ def narrow(work: Callable[[], Any], *, bits: int) -> tuple[Fraction, Fraction]:
     precision = max(START_BITS, 2 * bits)
     while precision <= _MOST_BITS:
         ends = at_precision(precision, lambda: bounds(work()))
-        if ends is not None and (ends[1] - ends[0]) * (1 << bits) <= max(1, *map(abs, ends)):
-            return ends
+        if ends is not None:
+            low, high = ends
+            if (high - low) * (1 << bits) <= max(Fraction(1), abs(low), abs(high)):
+                return ends
         precision *= 2
     raise ParameterError(f"a number could not be enclosed with {_MOST_BITS} bits")
 

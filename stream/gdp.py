@@ -92,7 +92,7 @@ def ln_delta_bounds(epsilon: Any, *, mu: Any) -> tuple[Fraction, Fraction]:
 def ln_delta_float(epsilon: float, mu: float) -> float:
     """Return ln delta(epsilon, mu) as a float, for plans: no proof.
 
-    The error is about 2^-50 (1 + |ln delta| + epsilon / mu^2 + mu (1 + |x|)), x = mu/2 - epsilon/mu.
+    The error is about 2^-50 (1 + |ln delta| + 1/mu + epsilon/mu^2 + mu |x|), x = mu/2 - epsilon/mu.
 
     Args:
         epsilon: > 0.

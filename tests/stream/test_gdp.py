@@ -113,7 +113,7 @@ def test_floats_are_as_near_as_they_say(epsilon, ln_delta) -> None:
     mu = float(mu_for(epsilon, ln_delta=ln_delta))
     expected = float(ln_delta_bounds(epsilon, mu=mu)[0])
     x = mu / 2 - float(epsilon) / mu
-    slack = 2.0**-48 * (1 + abs(expected) + float(epsilon) / mu**2 + mu * (1 + abs(x)))
+    slack = 2.0**-48 * (1 + abs(expected) + 1 / mu + float(epsilon) / mu**2 + mu * abs(x))
     assert abs(ln_delta_float(float(epsilon), mu) - expected) <= slack
 
 
