@@ -33,11 +33,12 @@ __all__ = [
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 BOUNDED = ("toeplitz", "l2-chain", "chain")
-UNBOUNDED = ("cc", "gaussian-relay", "doubling", "relay")
+UNBOUNDED = ("cc", "gaussian-tapered", "tapered", "relay", "doubling")
 KINDS = (*BOUNDED, *UNBOUNDED)
-GAUSSIAN = ("toeplitz", "l2-chain", "cc", "gaussian-relay")
+GAUSSIAN = ("toeplitz", "l2-chain", "cc", "gaussian-tapered")
 
 _EXACT_TAILS = 1024  # more buckets than this share bounds on their tails
+_EXACT_ROWS = 4096
 _PUBLIC = bytes(16)
 
 
@@ -46,11 +47,10 @@ class BaseSpec:
     """One noise process, indexed by buckets 0, 1, ..., for prefix sums whose inputs change.
 
     Attributes:
-        kind: bounded "toeplitz", "l2-chain" (Gaussian), "chain" (Laplace); unbounded "cc", "gaussian-relay"
-            (Gaussian), "doubling", "relay" (Laplace).
+        kind: bounded "toeplitz", "l2-chain" (Gaussian), "chain" (Laplace); unbounded "cc",
+            "gaussian-tapered" (Gaussian), "tapered", "relay", "doubling" (Laplace).
         capacity: number of buckets; None for an unbounded kind.
-        mu: Gaussian kinds: mu-GDP when one input changes by ``change`` ("cc": each of its two halves, the
-            counters inside epochs and the totals of epochs, is).
+        mu: Gaussian kinds: mu-GDP when one input changes by ``change``, totals of epochs included.
         epsilon: Laplace kinds: epsilon-DP when one input changes by ``change``.
         change: largest change of one input.
         names: artifacts of a chain, finest first.
@@ -105,7 +105,8 @@ class BaseSpec:
     def delays(self, start: int, stop: int, ln_failures: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the least integers alpha found with Pr[alpha_l + N_l <= 0] <= e^ln_failure_l, N_l rounded to integers.
 
-        floor(N + 1/2) <= -alpha only if N < 1/2 - alpha, so alpha is the upper quantile of N plus 1/2, rounded up.
+        floor(N + 1/2) <= -alpha only if N < 1/2 - alpha, so alpha is the upper quantile of N plus 1/2,
+        rounded up.
 
         Args:
             start: 0-based bucket.
@@ -213,24 +214,18 @@ def _epochs(
     options: dict[str, Any] = {
         "key": key,
         "stream_id": stream_id,
-        "purposes": [purpose],
-        "growth": "doubling" if spec.kind in ("cc", "doubling") else "relay",
         "change": spec.change,
         "places": places,
         "input_places": input_places,
     }
-    if not spec.gaussian:
-        from trilift.counters.epoch_mechanisms import laplace_epochs
+    if spec.gaussian:
+        from trilift.counters.edit.toeplitz_epochs import toeplitz_epochs
 
-        noises, _ = laplace_epochs(spec.epsilon or Fraction(0), **options)
-        return noises[0]
-    from trilift.counters.epoch_mechanisms import gaussian_epochs
+        return toeplitz_epochs(spec.kind, spec.mu or Fraction(0), purpose=purpose, **options)
+    from trilift.counters.epoch_mechanisms import laplace_epochs
 
-    mu = spec.mu or Fraction(0)
-    if spec.kind == "cc":  # its two halves have mu each; the whole is split evenly in mu^2
-        options["total_mu"] = mu
-    gaussian, _ = gaussian_epochs(mu, **options)
-    return gaussian[0]
+    noises, _ = laplace_epochs(spec.epsilon or Fraction(0), purposes=[purpose], growth=spec.kind, **options)
+    return noises[0]
 
 
 @lru_cache(maxsize=8)
@@ -251,17 +246,35 @@ def _public_epochs(spec: BaseSpec) -> EpochNoise:
 
 def _sd(spec: BaseSpec, where: Any) -> FloatArray:
     if spec.kind == "toeplitz":
-        from trilift.stream.toeplitz_factor import left_row_norms_sq
-
-        return _toeplitz_sigma(spec) * np.sqrt(left_row_norms_sq(spec.capacity or 0)[where])
+        return _toeplitz_sigma(spec) * np.sqrt(_toeplitz_rows(spec.capacity or 0)[where])
     if spec.kind in BOUNDED:
         norms = row_norms_sq(spec_chain(spec.kind, spec.names).to_float(), where)
         scales = _level_scales(spec)
         factor = 2.0 if spec.kind == "chain" else 1.0
         return np.asarray(np.sqrt(factor * scales**2 @ norms))
-    if spec.kind == "cc":
-        return _cc_sd(float(spec.change / (spec.mu or Fraction(1))), where)
+    if spec.gaussian:
+        from trilift.counters.edit.toeplitz_epochs import toeplitz_epoch_sd
+
+        return toeplitz_epoch_sd(
+            spec.kind, float(spec.mu or 1) * (1.0 - 1e-4), where, change=float(spec.change)
+        )
     return np.sqrt(_public_epochs(spec).variance(where))
+
+
+@lru_cache(maxsize=16)
+def _toeplitz_rows(size: int) -> FloatArray:
+    """Return bounds on the squared norms of the rows of L, exact to rounding for up to 4096 steps.
+
+    Beyond, those of the square root itself, raised by a relative 2e-4: the dyadic factor's differ from them
+    by less than half of that up to 2^20 steps (:mod:`trilift.stream.toeplitz_factor`), and take a second to
+    compute.
+    """
+    if size <= _EXACT_ROWS:
+        from trilift.stream.toeplitz_factor import left_row_norms_sq
+
+        return left_row_norms_sq(size)
+    r = np.cumprod(np.concatenate([[1.0], 1.0 - 0.5 / np.arange(1, size)]))
+    return np.asarray(np.cumsum(r * r) * (1.0 + 2e-4))
 
 
 @lru_cache(maxsize=64)
@@ -286,24 +299,11 @@ def _level_scales(spec: BaseSpec) -> FloatArray:
     return np.array(_scales_of(spec))
 
 
-def _cc_sd(C: float, where: Any) -> FloatArray:
-    """sigma_t = C sqrt(j + S_N S_m) inside epoch j (N = 2^j, local step m), C sqrt(j + 1) at its end."""
-    t = np.asarray(where, dtype=np.int64) + 1
-    j = np.frexp(t.astype(np.float64))[1] - 1
-    m = t - (np.int64(1) << j.astype(np.int64)) + 1
-    top = 1 << int(j.max(initial=0))
-    r = np.cumprod(np.concatenate([[1.0], 1.0 - 0.5 / np.arange(1, top)]))
-    S = np.cumsum(r * r)
-    N = np.int64(1) << j.astype(np.int64)
-    inside = j + S[N - 1] * S[m - 1]
-    return np.asarray(C * np.sqrt(np.where(m == N, j + 1.0, inside)))
-
-
 def _rounding(spec: BaseSpec, stop: int) -> float:
     """What the rounding of drawn Gaussians can add to a step's noise, in all.
 
-    Toeplitz: |L_t|_1 / 2 lattice steps of 2^-32, |L_t|_1 <= 2 sqrt(t) + 1. Chains: half a lattice step a draw, and a
-    level's noise scale is at least 2^10 of its steps: |row|_1 times scale / 2^11.
+    Toeplitz: |L_t|_1 / 2 lattice steps of 2^-32, |L_t|_1 <= 2 sqrt(t) + 1. Chains: half a lattice step a
+    draw, and a level's noise scale is at least 2^10 of its steps: |row|_1 times scale / 2^11.
     """
     if spec.kind != "l2-chain":
         return (2.0 * math.sqrt(stop) + 1.0) * 2.0**-32 * 64
@@ -387,7 +387,7 @@ def _epoch_quantile(spec: BaseSpec, end: int, ln_failure: float) -> float:
             else:
                 norms = scales**2 * row_norms_sq(chain, [local])[:, 0]
                 groups.append((norms, _group_bounds(chain, scales, local + 1)[1]))
-        if layout.growth == "doubling" and layout.length(epoch) > 1:
+        if layout.shares[epoch] > 0 and layout.length(epoch) > 1:  # its last step shows its total
             inside = max(final - (final == layout.ends[epoch] - 1), layout.start(epoch))
             process = noise.process("epoch", epoch)
             chain, scales = process.chain.to_float(), np.array([float(s) for s in process.ledger.scales])

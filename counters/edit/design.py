@@ -47,7 +47,7 @@ class Design:
         tails: "exact" (one-sided quantiles) or "paper" (sigma sqrt(2 ln(2/beta))).
         display: "latest" (the paper's) or "extrapolated" (ours; what is done with released pairs alone).
         ledger: the budget.
-        delays: alpha of buckets 0..capacity-1 of a bounded mechanism.
+        delays: alpha of buckets 0..capacity-1, if the base is bounded.
     """
 
     mechanism: str
@@ -73,23 +73,23 @@ class Design:
         choice("tails", self.tails, TAILS)
         if isinstance(self.part, SimPartRule) != (self.mechanism == "simecc"):
             raise ParameterError("the partition and the mechanism of a design do not fit")
-        if self.capacity is not None and not self.delays:
-            object.__setattr__(self, "delays", tuple(self._delays(0, self.capacity).tolist()))
+        if self.times.capacity is not None and not self.delays:
+            object.__setattr__(self, "delays", tuple(self._delays(0, self.times.capacity).tolist()))
 
     def alphas(self, start: int, stop: int) -> IntArray:
         """Return alpha_l of buckets start..stop-1 in whole steps: that_l = t_l + max(0, alpha_l + N2_l).
 
-        N2_l is the released integer of :attr:`times` at index l. Over all buckets Pr[some alpha_l + N2_l <= 0] is
-        at most eta: each fails with at most eta / K (K the capacity), or eta / (l (l+1)), l = 1, 2, ..., whose
-        sum is 1 (the paper: 6 eta / (pi^2 l^2)).
+        N2_l is the released integer of :attr:`times` at index l. Over all buckets Pr[some alpha_l + N2_l <=
+        0] is at most eta: each fails with at most eta / K (K the capacity), or eta / (l (l+1)), l = 1, 2,
+        ..., whose sum is 1 (the paper: 6 eta / (pi^2 l^2)).
 
         Raises:
             HorizonError: buckets past the capacity.
         """
-        if self.capacity is None:
-            return self._delays(start, stop)
-        if stop > self.capacity:
+        if self.capacity is not None and stop > self.capacity:
             raise HorizonError(f"this mechanism releases {self.capacity} buckets at most")
+        if self.times.capacity is None:
+            return self._delays(start, stop)
         return np.array(self.delays[start:stop], dtype=np.int64)
 
     def _ln_failures(self, start: int, stop: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -97,8 +97,8 @@ class Design:
         if self.tails == "paper":
             l = np.arange(start + 1, stop + 1, dtype=np.float64)
             return low + math.log(6.0 / math.pi**2) - 2.0 * np.log(l)
-        if self.capacity is not None:
-            return np.full(stop - start, low - math.log(self.capacity) - 1e-12)
+        if self.times.capacity is not None:
+            return np.full(stop - start, low - math.log(self.times.capacity) - 1e-12)
         ends = np.arange(start + 1, stop + 1) if self.times.gaussian else octave_ends(start, stop)
         l = ends.astype(np.float64)
         return np.asarray(low - np.log(l) - np.log(l + 1.0) - 1e-12)
@@ -251,8 +251,8 @@ def make_design(
 ) -> Design:
     """Make the design of an edit-private counter.
 
-    Neighbours: streams of the numbers [0, high] and BOT that are insertion neighbours of one another. Guarantee:
-    (epsilon, delta), proved part by part in the ledger; the theorem of each accounting is in
+    Neighbours: streams of the numbers [0, high] and BOT that are insertion neighbours of one another.
+    Guarantee: (epsilon, delta), proved part by part in the ledger; the theorem of each accounting is in
     :mod:`trilift.counters.edit.variants`.
 
     Args:

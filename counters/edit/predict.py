@@ -1,13 +1,13 @@
 """Predicted errors of edit mechanisms at a constant rate of events, without running them (floats, new).
 
-Events of size 1 come independently with probability r a step. At time t the value displayed is that of the last
-bucket whose release time t_l + D_l, D_l = alpha_l + N2_l, has come. With a renewal process of bucket ends the age
-t - t_l is D_l plus the time since the last bucket end at t - D_l, whose first two moments are E[L^2] / 2E[L] and
-E[L^3] / 3E[L]. What is missing has mean r * age and variance r(1-r) * age; the noise of the count is added.
-Display "extrapolated" adds r^ (t - t_l - N2_l) with the rate r^ from the released pairs: what is left is the variance of
-the events that are missing, r^2 var N2, the noise of the count, and the error of r^ times the age.
-Before the first release 0 is displayed. Predictions are within a few percent of simulations where buckets are
-released in order, which is the rule.
+Events of size 1 come independently with probability r a step. At time t the value displayed is that of the
+last bucket whose release time t_l + D_l, D_l = alpha_l + N2_l, has come. With a renewal process of bucket
+ends the age t - t_l is D_l plus the time since the last bucket end at t - D_l, whose first two moments are
+E[L^2] / 2E[L] and E[L^3] / 3E[L]. What is missing has mean r * age and variance r(1-r) * age; the noise of
+the count is added. Display "extrapolated" adds r^ (t - t_l - N2_l) with the rate r^ from the released
+pairs: what is left is the variance of the events that are missing, r^2 var N2, the noise of the count, and
+the error of r^ times the age. Before the first release 0 is displayed. Predictions are within a few percent
+of simulations where buckets are released in order, which is the rule.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def _grid(limit: float) -> FloatArray:
 def lengths_of(part: SimPartRule | PartRule, *, horizon: int, rate: float) -> Lengths:
     """Return the moments of bucket lengths of a partition on a stream of constant rate.
 
-    Part: the bucket ends about where the chance that some step's noise passes the gap d between threshold and sum,
-    e^(-d/b1) / 2 each while the sum grows by r a step, adds up to an exponential variate E:
-    d = b1 (ln(b1 / (2 r)) - ln E), if that is positive, and Z0 moves the threshold.
+    Part: the bucket ends about where the chance that some step's noise passes the gap d between threshold
+    and sum, e^(-d/b1) / 2 each while the sum grows by r a step, adds up to an exponential variate E: d = b1
+    (ln(b1 / (2 r)) - ln E), if that is positive, and Z0 moves the threshold.
     """
     if isinstance(part, SimPartRule):
         m1, m2, m3 = part.moments()

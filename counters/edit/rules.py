@@ -1,9 +1,10 @@
 """How a stream is cut into buckets: lengths that read no data (SimPart), or thresholds on running sums (Part).
 
-Buckets are numbered 0, 1, ... in arrays; bucket l = 1, 2, ... of the papers is index l - 1. Both rules know what
-they cost edit neighbours (``cost``) and what their good event may fail with (``ln_failure``); the proofs are in
-their docstrings. Sources: Andersson, Chaturvedi, Henzinger, Safavi, "Edit-Neighboring Data Streams and Privacy
-under Continual Observation", for the mechanisms; the costs and failures marked new are ours.
+Buckets are numbered 0, 1, ... in arrays; bucket l = 1, 2, ... of the papers is index l - 1. Both rules know
+what they cost edit neighbours (``cost``) and what their good event may fail with (``ln_failure``); the
+proofs are in their docstrings. Sources: Andersson, Chaturvedi, Henzinger, Safavi, "Edit-Neighboring Data
+Streams and Privacy under Continual Observation", for the mechanisms; the costs and failures marked new are
+ours.
 """
 
 from __future__ import annotations
@@ -48,26 +49,28 @@ class SimPartRule:
         epsilon: eps_p > 0.
         base: nominal length mu >= 1 of the first bucket.
         drift: d; bucket l has nominal length mu + ceil(d ln l). Either 0 or at least 4/eps_p.
-        folded: what raw lengths below 1 become: 1 (False, the paper's max(1, raw)) or 1 - raw (True, new).
+        folded: what raw lengths below 1 become: 1 (the paper's max(1, raw), with a drift) or 1 - raw (new,
+            without). Without a drift max(1, raw) would lump the tail at 1, and 1 -> 2 would cost more.
 
-    **Cost.** Let E say that the one bucket that the coupling shortens is at least 2 long before. The coupling
-    lengthens one bucket by a step and shortens another one; neighbouring lengths differ in probability by a
-    factor of at most e^(eps_p/2) each (raw lengths: the discrete Laplace law; folded: with u = e^(-eps_p/2),
-    Pr[length = k] is proportional to u^-k + u^(k-1), that is to cosh((k - 1/2)/b), for k <= mu, and to u^k
-    beyond; neighbouring values of cosh(y), 1/b apart, differ by at most e^(1/b)). So the partition costs eps_p:
-    the drift depends on l alone and l does not change, the unfinished last bucket starts where it did.
+    **Cost.** Let E say that the one bucket that the coupling shortens is at least 2 long before. The
+    coupling lengthens one bucket by a step and shortens another one; neighbouring lengths differ in
+    probability by a factor of at most e^(eps_p/2) each (raw lengths: the discrete Laplace law; folded: with
+    u = e^(-eps_p/2), Pr[length = k] is proportional to u^-k + u^(k-1), that is to cosh((k - 1/2)/b), for k
+    <= mu, and to u^k beyond; neighbouring values of cosh(y), 1/b apart, differ by at most e^(1/b)). So the
+    partition costs eps_p: the drift depends on l alone and l does not change, the unfinished last bucket
+    starts where it did.
 
-    **Failure of E, drift > 0** (paper's argument, with the notes' "raw >= 2 suffices"): all raw_l >= 2 is enough;
-    Pr[raw_l <= 1] = u^(nominal_l - 1)/(1+u) <= l^-2 u^(mu-1)/(1+u), summed (pi^2/6) u^(mu-1)/(1+u).
+    **Failure of E, drift > 0** (paper's argument, with the notes' "raw >= 2 suffices"): all raw_l >= 2 is
+    enough; Pr[raw_l <= 1] = u^(nominal_l - 1)/(1+u) <= l^-2 u^(mu-1)/(1+u), summed (pi^2/6) u^(mu-1)/(1+u).
 
-    **Failure of E, drift = 0** (new): only *one* bucket is ever shortened, and it is a neighbour of the bucket
-    that holds a fixed step. From the insertion x to x' it is the bucket after the one that holds the step i of
-    the insertion; from x' to x it is the one before the bucket that holds the step j of the absorbing BOT. The
-    chance that it has length 1 is pi_1 = Pr[length = 1], without any union over buckets, because lengths are
-    independent and all of one law. After: sum_l Pr[bucket l holds i] Pr[length_(l+1) = 1] = pi_1. Before: with
-    A(s) = Pr[some bucket ends with step s] and h(k) = Pr[length >= k],
-    sum_s A(s) pi_1 h(j - s - 1) over s <= j - 2, and sum_s A(s) h((j - 1) - s) = Pr[some bucket holds step j - 1]
-    = 1. pi_1 = u^(mu-1)/(1+u), or folded Pr[raw in {0, 1}] = (1-u) u^(mu-1).
+    **Failure of E, drift = 0** (new): only *one* bucket is ever shortened, and it is a neighbour of the
+    bucket that holds a fixed step. From the insertion x to x' it is the bucket after the one that holds the
+    step i of the insertion; from x' to x it is the one before the bucket that holds the step j of the
+    absorbing BOT. The chance that it has length 1 is pi_1 = Pr[length = 1], without any union over buckets,
+    because lengths are independent and all of one law. After: sum_l Pr[bucket l holds i] Pr[length_(l+1) =
+    1] = pi_1. Before: with A(s) = Pr[some bucket ends with step s] and h(k) = Pr[length >= k], sum_s A(s)
+    pi_1 h(j - s - 1) over s <= j - 2, and sum_s A(s) h((j - 1) - s) = Pr[some bucket holds step j - 1] = 1.
+    pi_1 = Pr[raw in {0, 1}] = (1-u) u^(mu-1).
     """
 
     epsilon: Fraction
@@ -78,8 +81,8 @@ class SimPartRule:
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.base < 1:
             raise ParameterError("lengths need epsilon > 0 and a nominal length of at least 1")
-        if self.drift and (self.drift < 4 / self.epsilon or self.folded):
-            raise ParameterError("the drift of lengths must be 0 or at least 4/epsilon, then without folding")
+        if self.folded == bool(self.drift) or (self.drift and self.drift < 4 / self.epsilon):
+            raise ParameterError("lengths are folded without drift, or have a drift of at least 4/epsilon")
 
     @property
     def scale(self) -> Fraction:
@@ -94,7 +97,7 @@ class SimPartRule:
     @property
     def ln_failure(self) -> Fraction:
         """An upper bound on ln Pr[not E], proved."""
-        return _simpart_failure(self.epsilon, self.base, bool(self.drift), self.folded)
+        return _simpart_failure(self.epsilon, self.base, self.folded)
 
     def nominal(self, start: int, stop: int) -> IntArray:
         """Return the nominal lengths of buckets start..stop-1, int64."""
@@ -157,7 +160,7 @@ class SimPartRule:
 
 
 @lru_cache(maxsize=256)
-def _simpart_failure(epsilon: Fraction, base: int, union: bool, folded: bool) -> Fraction:
+def _simpart_failure(epsilon: Fraction, base: int, folded: bool) -> Fraction:
     def bound() -> Any:
         import flint
 
@@ -165,7 +168,7 @@ def _simpart_failure(epsilon: Fraction, base: int, union: bool, folded: bool) ->
         u = (-ball(epsilon / 2)).exp()
         if folded:
             return rest + (1 - u).log()
-        return rest - (1 + u).log() + ((flint.arb.pi() ** 2 / 6).log() if union else 0)
+        return rest - (1 + u).log() + (flint.arb.pi() ** 2 / 6).log()
 
     return narrow(bound, bits=_BITS)[1]
 
@@ -174,26 +177,25 @@ def _simpart_failure(epsilon: Fraction, base: int, union: bool, folded: bool) ->
 class PartRule:
     """Thresholds: bucket l ends at its local step t once v_t + Z_t >= th_l(t) + Z_0, v_t its running sum.
 
-    th_l(t) = tau + d_l ln l + d_t ln(t + c) in units of the largest input; Z_0 and Z_t are Laplace of scales b_0
-    and b_1 on a lattice of at least 2^20 points a unit, scales and thresholds rounded up
+    th_l(t) = tau + d_l ln l + d_t ln(t + c) in units of the largest input; Z_0 and Z_t are Laplace of
+    scales b_0 and b_1 on a lattice of at least 2^20 points a unit, scales and thresholds rounded up
     (:mod:`trilift.counters.edit.svt`).
 
     Attributes:
-        tau: threshold of the first bucket, before the drift of its clock; > 1.
-        scale0: b_0 (2/eps_p in the paper).
-        scale_t: b_1 (4/eps_p in the paper).
-        bucket_drift: d_l: 0, or at least 4 b_1 (the paper's 16/eps_p).
-        clock_drift: d_t, 8/eps_p in the paper; 0 for thresholds that do not move.
-        shift: c >= 1 with d_t <= 2c/3, so that consecutive thresholds differ by at most s = 2/3 (0 if d_t = 0).
+        tau: threshold of the first bucket, before the drift of its clock; > 1. scale0: b_0 (2/eps_p in the
+        paper). scale_t: b_1 (4/eps_p in the paper). bucket_drift: d_l: 0, or at least 4 b_1 (the paper's
+        16/eps_p). clock_drift: d_t, 8/eps_p in the paper; 0 for thresholds that do not move. shift: c >= 1
+        with d_t <= 2c/3, so that consecutive thresholds differ by at most s = 2/3 (0 if d_t = 0).
 
-    **Cost** (the notes' bound for monotone running sums, for any scales; new with s = 0). x is the insertion of
-    x'; X, a, b in [0, 1] as in :mod:`trilift.counters.edit.coupling`. Noise is moved by what is named.
+    **Cost** (the notes' bound for monotone running sums, for any scales; new with s = 0). x is the
+    insertion of x'; X, a, b in [0, 1] as in :mod:`trilift.counters.edit.coupling`. Noise is moved by what
+    is named.
 
-    - Buckets p and q, whose clocks agree: v - v' lies in [X-1, X] (in q: [b-1, b]). Z_0 moves by 1-X or X, the
-      last Z_t by 1: at most 1/b_0 + 1/b_1 each.
-    - p+1, x to x' (ends one step earlier): noise Z_(t+1) serves step t, the inserted a in front is lost: Z_0 by
-      s-a and Z_t by s if a <= s, else only Z_t, by a: at most max(s/b_0 + s/b_1, 1/b_1).
-      Back (one step later): Z_0 by a, Z_t by s, and the first step gets a fresh noise Y: 1/b_0 + s/b_1.
+    - Buckets p and q, whose clocks agree: v - v' lies in [X-1, X] (in q: [b-1, b]). Z_0 moves by 1-X or X,
+      the last Z_t by 1: at most 1/b_0 + 1/b_1 each.
+    - p+1, x to x' (ends one step earlier): noise Z_(t+1) serves step t, the inserted a in front is lost:
+      Z_0 by s-a and Z_t by s if a <= s, else only Z_t, by a: at most max(s/b_0 + s/b_1, 1/b_1). Back (one
+      step later): Z_0 by a, Z_t by s, and the first step gets a fresh noise Y: 1/b_0 + s/b_1.
     - q-1, x to x' (same start, ends one step later): a fresh Y in front, Z_0 by 1, Z_t by 1+s:
       1/b_0 + (1+s)/b_1. Back: the last Z moves by b: 1/b_1.
     - An unfinished bucket pays for Z_0 alone; where q <= p+2 there are fewer buckets, of the first kind.
@@ -205,24 +207,25 @@ class PartRule:
     2 g_l = tau_l - 1. Then no bucket is 1 long and no fresh Y ends one. Three tails, summed over l: with
     d_l >= 4 b_1 they are l^-2 times those of l = 1, (pi^2/6) (e^(-g/b_0)/2 + e^(-g/b_1)).
 
-    **Failure, constant thresholds** (new). Only two buckets can fail: the one after the bucket that holds i and
-    the one before the bucket that holds j. Let f = Pr[Z_1 - Z_0 >= tau - 1], a bound on ending at the first step,
-    and f_0 = Pr[Y - Z_0 >= tau], on a fresh Y in front ending the bucket after Z_0 has moved by its a (or 1).
+    **Failure, constant thresholds** (new). Only two buckets can fail: the one after the bucket that holds i
+    and the one before the bucket that holds j. Let f = Pr[Z_1 - Z_0 >= tau - 1], a bound on ending at the
+    first step, and f_0 = Pr[Y - Z_0 >= tau], on a fresh Y in front ending the bucket after Z_0 has moved by
+    its a (or 1).
 
     - The bucket after: its noise is independent of all before, so f (x to x') or f_0 (back) summed against
       Pr[bucket l holds i], which add up to at most 1.
-    - The one before, l = q-1, with bad event B_l (probability f_0, x to x', or at most f, back). Let it begin after
-      step s, end at u, and let h(u) = Pr[a bucket that begins after u reaches j], which does not fall in u < j:
-      with the same noise a later start has smaller running sums and, thresholds being constant, no other
-      disadvantage. B_l makes the bucket end earlier, stochastically: in the one case Z_0 given B_l is
-      stochastically smaller (B_l falls in Z_0), in the other the bucket ends at once. Couple it with a fresh run:
-      u <= u*. Then 1(u < j) h(u) <= 1(u* >= j) + 1(u* < j) h(u*). Sum over l and s with the probabilities that
-      bucket l begins after s < j: the right side adds up to Pr[some bucket holds j] twice, so to at most 2. Hence
-      sum_l Pr[B_l, bucket l+1 holds j] <= 2 Pr[B].
+    - The one before, l = q-1, with bad event B_l (probability f_0, x to x', or at most f, back). Let it
+      begin after step s, end at u, and let h(u) = Pr[a bucket that begins after u reaches j], which does
+      not fall in u < j: with the same noise a later start has smaller running sums and, thresholds being
+      constant, no other disadvantage. B_l makes the bucket end earlier, stochastically: in the one case Z_0
+      given B_l is stochastically smaller (B_l falls in Z_0), in the other the bucket ends at once. Couple
+      it with a fresh run: u <= u*. Then 1(u < j) h(u) <= 1(u* >= j) + 1(u* < j) h(u*). Sum over l and s
+      with the probabilities that bucket l begins after s < j: the right side adds up to Pr[some bucket
+      holds j] twice, so to at most 2. Hence sum_l Pr[B_l, bucket l+1 holds j] <= 2 Pr[B].
 
-    Together at most max(f + 2 f_0, f_0 + 2 f) = f_0 + 2 f. With Laplace laws and b_0 != b_1,
-    Pr[Z_1 - Z_0 >= w] = (b_1^2 e^(-w/b_1) - b_0^2 e^(-w/b_0)) / (2 (b_1^2 - b_0^2)), w >= 0; on the lattice a
-    variate exceeds its continuous relative by less than a point, and integer scales by at most a point, which the
+    Together at most max(f + 2 f_0, f_0 + 2 f) = f_0 + 2 f. With Laplace laws and b_0 != b_1, Pr[Z_1 - Z_0
+    >= w] = (b_1^2 e^(-w/b_1) - b_0^2 e^(-w/b_0)) / (2 (b_1^2 - b_0^2)), w >= 0; on the lattice a variate
+    exceeds its continuous relative by less than a point, and integer scales by at most a point, which the
     bound allows for.
     """
 

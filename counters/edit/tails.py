@@ -3,13 +3,15 @@
 Failures are given as natural logarithms. Gaussian: the quantile in log space. Sums of Laplace variates,
 S = sum a_i X_i with X_i = Lap(1): two bounds, both of which hold for the drawn discrete variates too.
 
-* Chernoff: Pr[S >= x] <= M(h) e^(-h x), M(h) = prod 1/(1 - a_i^2 h^2), for every 0 < h < 1/max|a|. The moment
-  generating function of a discrete Laplace variate lies below the continuous one's (:mod:`trilift.counters.tails`).
-* Its refinement for a fixed h: Pr[S >= x] = M(h) e^(-h x) (1/pi) int_0^inf Re[phi(u) e^(-iux) / (h + iu)] du with
-  phi(u) = M(h + iu)/M(h). The midpoint rule of step d changes this to an alternating sum over k of
-  (-1)^k e^(h k P) Pr[S >= x + k P], P = 2 pi / d; P is so large that all terms but the true one are below a relative
-  2^-30, by Chernoff's bound again, and the integral is cut where |phi| is as small. The result is raised by a relative
-  2^-20, and the discrete variates are within ``lattice`` of continuous ones (same module), which is added.
+* Chernoff: Pr[S >= x] <= M(h) e^(-h x), M(h) = prod 1/(1 - a_i^2 h^2), for every 0 < h < 1/max|a|. The
+  moment generating function of a discrete Laplace variate lies below the continuous one's
+  (:mod:`trilift.counters.tails`).
+* Its refinement for a fixed h: Pr[S >= x] = M(h) e^(-h x) (1/pi) int_0^inf Re[phi(u) e^(-iux) / (h + iu)]
+  du with phi(u) = M(h + iu)/M(h). The midpoint rule of step d changes this to an alternating sum over k of
+  (-1)^k e^(h k P) Pr[S >= x + k P], P = 2 pi / d; P is so large that all terms but the true one are below a
+  relative 2^-30, by Chernoff's bound again, and the integral is cut where |phi| is as small. The result is
+  raised by a relative 2^-20, and the discrete variates are within ``lattice`` of continuous ones (same
+  module), which is added.
 """
 
 from __future__ import annotations
@@ -129,7 +131,8 @@ def _ln_phi(squares: FloatArray, h: float, u: float) -> float:
 def grouped_quantiles(variances: FloatArray, largest: FloatArray, ln_failures: FloatArray) -> FloatArray:
     """Return Chernoff bounds for many sums at once, knowing of each group of terms only two numbers.
 
-    -ln(1 - a^2 h^2) <= (a/A)^2 (-ln(1 - A^2 h^2)) for |a| <= A, so sum a^2 and max |a| of a group bound its part.
+    -ln(1 - a^2 h^2) <= (a/A)^2 (-ln(1 - A^2 h^2)) for |a| <= A, so sum a^2 and max |a| of a group bound its
+    part.
 
     Args:
         variances: sum of a_i^2 of each group, shape (groups, n).

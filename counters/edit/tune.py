@@ -25,6 +25,7 @@ NOMINAL_HORIZON = 10**5
 
 _SHARES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
 _MOST_BUCKETS = 1 << 20
+_TUNED_FOR = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,8 @@ class Split:
     """How a design divides its budget.
 
     Attributes:
-        partition: part of epsilon that the partition costs.
-        counts: the counts' share of what is left: of mu^2 under Gaussian noise, of epsilon under Laplace noise.
-        rmse: predicted.
+        partition: part of epsilon that the partition costs. counts: the counts' share of what is left: of
+        mu^2 under Gaussian noise, of epsilon under Laplace noise. rmse: predicted.
     """
 
     partition: float
@@ -67,6 +67,11 @@ def capacity_of(part: SimPartRule | PartRule, horizon: int) -> int:
     """Return the capacity for a horizon, whatever the rate of events."""
     lengths = lengths_of(part, horizon=horizon, rate=1.0)
     return min(round_capacity(buckets_needed(lengths, horizon)), _MOST_BUCKETS)
+
+
+def _few(capacity: int) -> int:
+    """One capacity an octave is enough for tuning, and none above 8192: costs grow with the logarithm."""
+    return min(1 << (capacity - 1).bit_length(), _TUNED_FOR)
 
 
 @lru_cache(maxsize=512)
@@ -138,9 +143,9 @@ def best_split(
             display,
         )
 
-    found = [at(fraction, _SHARES) for fraction in np.geomspace(0.02, 0.8, 12)]
+    found = [at(fraction, _SHARES) for fraction in np.geomspace(0.02, 0.8, 9)]
     best = min(found, key=lambda split: split.rmse)
-    for width in (1.2, 1.07):
+    for width in (1.35, 1.1):
         centre = best.partition / epsilon
         shares = tuple(
             np.clip(best.counts + (width - 1.0) * np.array([-0.5, -0.25, 0.0, 0.25, 0.5]), 0.02, 0.98)
@@ -169,7 +174,7 @@ def _best_share(
     part = float_part(mechanism, cost, ln_partition, horizon)
     T = NOMINAL_HORIZON if horizon is None else horizon
     lengths = lengths_of(part, horizon=T, rate=rate)
-    unit = unit_of(kind, None if horizon is None else capacity_of(part, horizon))
+    unit = unit_of(kind, None if horizon is None else _few(capacity_of(part, horizon)))
     last = (unit.capacity or 1 << 62) - 1
     sd = unit.sd(np.minimum(lengths.index.astype(np.int64), last))
     rest = epsilon - cost

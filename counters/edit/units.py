@@ -75,18 +75,13 @@ def round_capacity(buckets: float) -> int:
 def unit_of(kind: str, capacity: int | None) -> Unit:
     """Return the candidate of a kind; chains are the planner's for the largest error over the capacity.
 
-    Gaussian epochs whose counters are Toeplitz: see :data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`; a relay
-    has no totals, half of that. Laplace epochs: four inputs and two, by group privacy.
+    Gaussian epochs whose counters are Toeplitz: see :data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`;
+    a relay has no totals, half of that. Laplace epochs: four inputs and two, by group privacy.
     """
     if kind == "toeplitz":
         return Unit(kind, capacity, toeplitz_factors(capacity or 1))
     if kind not in BOUNDED:
-        if kind == "cc":
-            factors = EPOCH_FACTORS
-        elif kind == "gaussian-relay":
-            factors = Factors(EPOCH_FACTORS.counts / 2, EPOCH_FACTORS.times / 2)
-        else:
-            factors = plain_factors(norm="l1")
+        factors = EPOCH_FACTORS if kind in GAUSSIAN else plain_factors(norm="l1")
         return Unit(kind, None, factors)
     steps = capacity or 1
     norm = "l1" if kind == "chain" else "l2"

@@ -1,21 +1,22 @@
 """The accountings: how each divides (epsilon, delta), and why its parts add up.
 
-What they share. x and x' are insertion neighbours. There is an injective map P -> P' between the partitions of x and
-x' that may occur with a good event E (:mod:`trilift.counters.edit.coupling`), with Pr[P, E | x] <= e^c Pr[P' | x'],
-c the partition's cost, and Pr[not E] <= delta_E (:mod:`trilift.counters.edit.rules`); so in both directions. Given P and
-P', what is released is a function of the counter of bucket sums, whose inputs differ in at most four places, and of the
-release times, a counter of bucket lengths that differ in at most two. If for every such pair and every set A
-Pr[A | P, x] <= e^g Pr[A | P', x'] + d, then Pr[A | x] <= delta_E + sum_P Pr[P, E | x] (e^g Pr[A | P', x'] + d)
-<= e^(g + c) Pr[A | x'] + d + delta_E. The conditional delta d is not multiplied by e^c (Andersson, Chaturvedi,
-Henzinger, Safavi use it multiplied, which is allowed and costs more).
+What they share. x and x' are insertion neighbours. There is an injective map P -> P' between the partitions
+of x and x' that may occur with a good event E (:mod:`trilift.counters.edit.coupling`), with Pr[P, E | x] <=
+e^c Pr[P' | x'], c the partition's cost, and Pr[not E] <= delta_E (:mod:`trilift.counters.edit.rules`); so
+in both directions. Given P and P', what is released is a function of the counter of bucket sums, whose
+inputs differ in at most four places, and of the release times, a counter of bucket lengths that differ in
+at most two. If for every such pair and every set A Pr[A | P, x] <= e^g Pr[A | P', x'] + d, then Pr[A | x]
+<= delta_E + sum_P Pr[P, E | x] (e^g Pr[A | P', x'] + d) <= e^(g + c) Pr[A | x'] + d + delta_E. The
+conditional delta d is not multiplied by e^c (Andersson, Chaturvedi, Henzinger, Safavi use it multiplied,
+which is allowed and costs more).
 
 **Release times.** The ideal I_l = t_l + alpha_l + N2_l is post-processing of the noisy counter; released is
-max(t_l, I_l). The paper charges (1 + e^g) eta for this, eta >= Pr[some I_l < t_l]: Pr[A] <= Pr[I in A] + eta, and
-the same for x' with the factor e^g. **Sharper (new):** let G = {I_l >= t_l + 1 for all l}, not G having probability at
-most eta, and note t'_l <= t_l + 1: on the set of outcomes G, max(t_l, .) is idle for x and max(t'_l, .) for x'. So
-Pr[released in A | P, x] <= Pr[I in A and G | P, x] + eta <= e^g Pr[I in A and G | P', x'] + d + eta
-<= e^g Pr[released in A | P', x'] + d + eta: eta is paid once. It needs alpha_l + N2_l >= 1 where the paper's needs more
-than -1, a step or two of delay.
+max(t_l, I_l). The paper charges (1 + e^g) eta for this, eta >= Pr[some I_l < t_l]: Pr[A] <= Pr[I in A] +
+eta, and the same for x' with the factor e^g. **Sharper (new):** let G = {I_l >= t_l + 1 for all l}, not G
+having probability at most eta, and note t'_l <= t_l + 1: on the set of outcomes G, max(t_l, .) is idle for
+x and max(t'_l, .) for x'. So Pr[released in A | P, x] <= Pr[I in A and G | P, x] + eta <= e^g Pr[I in A and
+G | P', x'] + d + eta <= e^g Pr[released in A | P', x'] + d + eta: eta is paid once. It needs alpha_l + N2_l
+>= 1 where the paper's needs more than -1, a step or two of delay.
 
 A capacity K changes nothing: let the mechanism go on for ever and release only its first K buckets.
 """
@@ -27,11 +28,12 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from trilift.counters.edit.base import BOUNDED, KINDS, UNBOUNDED, BaseSpec
+from trilift.counters.edit.base import GAUSSIAN, KINDS, UNBOUNDED, BaseSpec
 from trilift.counters.edit.design import DISPLAYS, MECHANISMS, Design
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.rules import PartRule, SimPartRule
+from trilift.counters.edit.toeplitz_epochs import LAYOUTS
 from trilift.counters.edit.tune import Split, best_split, capacity_of
 from trilift.counters.edit.units import Unit, unit_of
 from trilift.lift.checks import choice, fail, finite, integer, rational
@@ -52,6 +54,9 @@ ACCOUNTINGS = {
     "paper-4/105": ("ecc",),
 }
 """The accountings, and the mechanisms that they are for."""
+
+PURE_FROM = 100
+"""Least epsilon from which "auto" looks at pure bases too (they win from about 300 on)."""
 
 _MU_BITS = 48
 _HAIR = 1 - Fraction(1, 1 << 40)  # delta that roundings of logarithms may take
@@ -92,10 +97,10 @@ def build(
         maker = _joint if accounting.startswith("joint") else _paper
         return maker(asked, failure, mechanism=mechanism, accounting=accounting, **common)
     if base == "auto":
-        kinds = auto_kinds(T)
+        kinds = auto_kinds(T, asked)
     elif (T is None) != (base in UNBOUNDED):
         kind = "a horizon" if T is None else "no horizon"
-        raise ParameterError(f"base {base!r} needs {kind}: {', '.join(auto_kinds(T))} would do")
+        raise ParameterError(f"base {base!r} needs {kind}: {', '.join(auto_kinds(T, asked))} would do")
     else:
         kinds = (base,)
     splits = {kind: _split(asked, failure, mechanism, kind, common) for kind in kinds}
@@ -103,9 +108,17 @@ def build(
     return _sharp(asked, failure, splits[best], mechanism=mechanism, kind=best, **common)
 
 
-def auto_kinds(horizon: int | None) -> tuple[str, ...]:
-    """Return the bases that "auto" chooses among."""
-    return ("gaussian-relay", "relay") if horizon is None else ("toeplitz", "chain")
+def auto_kinds(horizon: int | None, epsilon: Fraction) -> tuple[str, ...]:
+    """Return the bases that "auto" chooses among: pure ones lose to Gaussian ones but for large epsilons."""
+    pure = epsilon >= PURE_FROM
+    if horizon is None:
+        return ("gaussian-tapered", "tapered") if pure else ("gaussian-tapered",)
+    return ("toeplitz", "chain") if pure else ("toeplitz",)
+
+
+def served(kind: str) -> int | None:
+    """Return how many buckets an unbounded kind serves, None for as many as there may be."""
+    return LAYOUTS[kind].ends[-1] if kind in LAYOUTS else None
 
 
 # -- ours ---------------------------------------------------------------------------------------------
@@ -123,7 +136,7 @@ def _deltas(failure: Fraction, gaussian: bool) -> tuple[Fraction, Fraction, Frac
 
 
 def _split(epsilon: Fraction, failure: Fraction, mechanism: str, kind: str, common: dict[str, Any]) -> Split:
-    gaussian = kind in ("toeplitz", "l2-chain", "cc", "gaussian-relay")
+    gaussian = kind in GAUSSIAN
     noise, delays, partition = _deltas(failure, gaussian)
     return best_split(
         mechanism,
@@ -152,14 +165,15 @@ def _sharp(
 ) -> Design:
     """Our accounting (new): partition cost + noise <= epsilon, delta_G + eta + delta_E <= delta.
 
-    The partition has one law for all its buckets, so that delta_E is the failure of one bucket next to a fixed step
-    (:class:`~trilift.counters.edit.rules.SimPartRule`, :class:`~trilift.counters.edit.rules.PartRule`); eta is paid
-    once (this module). Noise: Gaussian, lambda_C^2 mu_C^2 + lambda_B^2 mu_B^2 <= mu(epsilon - c, delta_G)^2, since given
-    P and P' the two counters together are one Gaussian mechanism; Laplace, lambda_C epsilon_C + lambda_B epsilon_B
-    <= epsilon - c, and delta_G = 0. The lambdas are exact suprema for bounded bases
+    The partition has one law for all its buckets, so that delta_E is the failure of one bucket next to a
+    fixed step (:class:`~trilift.counters.edit.rules.SimPartRule`,
+    :class:`~trilift.counters.edit.rules.PartRule`); eta is paid once (this module). Noise: Gaussian,
+    lambda_C^2 mu_C^2 + lambda_B^2 mu_B^2 <= mu(epsilon - c, delta_G)^2, since given P and P' the two
+    counters together are one Gaussian mechanism; Laplace, lambda_C epsilon_C + lambda_B epsilon_B <=
+    epsilon - c, and delta_G = 0. The lambdas are exact suprema for bounded bases
     (:mod:`trilift.counters.edit.coupling`).
     """
-    gaussian = kind in ("toeplitz", "l2-chain", "cc", "gaussian-relay")
+    gaussian = kind in GAUSSIAN
     noise, delays, partition = _deltas(failure, gaussian)
     cost = _dyadic(Fraction(split.partition), 40)
     ln_partition = ln_of(partition)[0]
@@ -187,7 +201,7 @@ def _sharp(
         horizon=horizon,
         rate=rate,
         rule=rule,
-        capacity=unit.capacity if horizon is not None else _unbounded_capacity(kind),
+        capacity=unit.capacity if horizon is not None else served(kind),
         part=part,
         values=values,
         times=times,
@@ -196,10 +210,6 @@ def _sharp(
         display=display,
         ledger=EditLedger(epsilon, failure, parts),
     )
-
-
-def _unbounded_capacity(kind: str) -> int | None:
-    return None
 
 
 def _noise(
@@ -271,14 +281,15 @@ def _joint(
 ) -> Design:
     """Joint Gaussian accounting of the paper's counters (the notes' items 8, 10 and 11).
 
-    Given P and P' the two counters, each of two independent halves with noise C, are one Gaussian mechanism of squared
-    sensitivity 12 / C^2 (:data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`: 8 and 4), so C = sqrt(12) / mu with
-    mu = mu(8 epsilon / 9, delta_G). The partition costs epsilon / 9: SimPart at epsilon / 9, Part at 4 epsilon / 105.
-    delta = delta_G + (1 + e^(8 epsilon/9)) eta + delta_E with shares 1/2, 1/4, 1/4.
+    Given P and P' the two counters, each of two independent halves with noise C, are one Gaussian mechanism
+    of squared sensitivity 12 / C^2 (:data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`: 8 and 4), so C =
+    sqrt(12) / mu with mu = mu(8 epsilon / 9, delta_G). The partition costs epsilon / 9: SimPart at epsilon
+    / 9, Part at 4 epsilon / 105. delta = delta_G + (1 + e^(8 epsilon/9)) eta + delta_E with shares 1/2,
+    1/4, 1/4.
 
     "joint-40-9" and "joint-40-51" are references: group privacy in place of the supremum, C = sqrt(40) / mu
-    (2 (16 + 4) / C^2), mu(8 epsilon/9, delta/8), eta = delta / (4 (1 + e^epsilon)), delta_E = delta / 8, SimPart at
-    epsilon / 9 or epsilon / 51, delays by the paper's formula. In all at most delta / 2.
+    (2 (16 + 4) / C^2), mu(8 epsilon/9, delta/8), eta = delta / (4 (1 + e^epsilon)), delta_E = delta / 8,
+    SimPart at epsilon / 9 or epsilon / 51, delays by the paper's formula. In all at most delta / 2.
     """
     reference = accounting.startswith("joint-40")
     share = Fraction(8, 9) * epsilon
@@ -294,7 +305,7 @@ def _joint(
     else:
         part = SimPartRule.paper(epsilon / 9, ln_failure=ln_partition, least=2)
     mu = mu_for(share, ln_delta=ln_of(noise)[0])
-    each = _root(mu * mu / (40 if reference else 12))
+    each = _root(mu * mu / (20 if reference else 6))  # of a whole counter: its halves have C = sqrt(2) / each
     delays = usable / 4
     ln_eta = narrow(lambda: _over_one_plus_exp(delays, epsilon if reference else share), bits=64)[0]
     parts = (
@@ -303,7 +314,7 @@ def _joint(
             "counts and release times",
             share,
             ln_delta_bounds(share, mu=mu)[1],
-            f"({'32 + 8' if reference else '8 + 4'}) / C^2 <= mu^2, mu = {float(mu):.6g}",
+            f"({'2 (16 + 4)' if reference else '8 + 4'}) / C^2 <= mu^2, mu = {float(mu):.6g}",
         ),
         LedgerPart(
             "delays", Fraction(0), ln_of(delays)[1], "(1 + e^epsilon) eta: a delay fails on either side"
@@ -317,7 +328,7 @@ def _joint(
         horizon=horizon,
         rate=rate,
         rule=rule,
-        capacity=None,
+        capacity=served("cc"),
         part=part,
         values=BaseSpec("cc", None, mu=each, change=rule.largest),
         times=BaseSpec("cc", None, mu=each),
@@ -349,18 +360,19 @@ def _paper(
 ) -> Design:
     """The paper's budget: epsilon' = 4 epsilon / 27, delta' = e^(-19 epsilon/27) delta / 16 for CC and for BCC.
 
-    Group privacy over four and two changed inputs: CC costs 4 epsilon' and 4 e^(4 epsilon') delta', BCC 2 epsilon' and
-    2 e^(2 epsilon') delta', the partition epsilon / 9, by whose e^(epsilon/9) the deltas are multiplied: delta/4 and
-    e^(-8 epsilon/27) delta/8. CC(epsilon', delta') gives half of both to its counters and half to its totals,
-    C = C(epsilon'/2, delta'/2). BCC gives half of delta' to its counter, C(epsilon'/2, delta'/4), and half to
-    eta = delta' / (2 (1 + e^epsilon')).
+    Group privacy over four and two changed inputs: CC costs 4 epsilon' and 4 e^(4 epsilon') delta', BCC 2
+    epsilon' and 2 e^(2 epsilon') delta', the partition epsilon / 9, by whose e^(epsilon/9) the deltas are
+    multiplied: delta/4 and e^(-8 epsilon/27) delta/8. CC(epsilon', delta') gives half of both to its
+    counters and half to its totals, C = C(epsilon'/2, delta'/2). BCC gives half of delta' to its counter,
+    C(epsilon'/2, delta'/4), and half to eta = delta' / (2 (1 + e^epsilon')).
 
-    Partition: Part at epsilon/51 with 17/3 of it spent (1 + 3/2 + 7/6 + 1 + 1), tau = 1 + 408 ln(pi^2/(2 delta)) / epsilon,
-    delta_E = delta/2; SimPart with 3 + ceil(102 ln(2 pi^2/(3 delta)) / epsilon), delta_E = delta/8.
+    Partition: Part at epsilon/51 with 17/3 of it spent (1 + 3/2 + 7/6 + 1 + 1), tau = 1 + 408 ln(pi^2/(2
+    delta)) / epsilon, delta_E = delta/2; SimPart with 3 + ceil(102 ln(2 pi^2/(3 delta)) / epsilon), delta_E
+    = delta/8.
 
-    Tighter on the same proof: "paper-9", SimPart at epsilon/9 (it spends epsilon_p only); "paper-42", Part at epsilon/42
-    (at most four of the five kinds of buckets occur, 14/3); "paper-4/105", Part at 4 epsilon/105 (35/12, the notes'
-    item 10).
+    Tighter on the same proof: "paper-9", SimPart at epsilon/9 (it spends epsilon_p only); "paper-42", Part
+    at epsilon/42 (at most four of the five kinds of buckets occur, 14/3); "paper-4/105", Part at 4
+    epsilon/105 (35/12, the notes' item 10).
     """
     scale = Fraction(4, 27)
     each = scale * epsilon
@@ -377,8 +389,9 @@ def _paper(
     exponent = Fraction(19, 27) * epsilon
     ln_prime = ln_of(usable / 16)[0] - exponent
     halved, quartered = (ln_of(usable / n)[0] - exponent for n in (32, 64))
-    mu_counts = mu_for(each / 2, ln_delta=halved)
-    mu_times = mu_for(each / 2, ln_delta=quartered)
+    # two halves with noise C = 1 / mu_for(...) each are one counter with twice the mu^2
+    mu_counts = _root(2 * mu_for(each / 2, ln_delta=halved) ** 2)
+    mu_times = _root(2 * mu_for(each / 2, ln_delta=quartered) ** 2)
     half_prime = ln_of(usable / 32)[0] - exponent
 
     def ln_eta() -> Any:
@@ -409,7 +422,7 @@ def _paper(
         horizon=horizon,
         rate=rate,
         rule=rule,
-        capacity=None,
+        capacity=served("cc"),
         part=part,
         values=BaseSpec("cc", None, mu=mu_counts, change=rule.largest),
         times=BaseSpec("cc", None, mu=mu_times),
