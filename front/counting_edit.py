@@ -30,15 +30,17 @@ def new_edit(given: dict[str, Any]) -> Any:
         if horizon is None:
             return GaussianCC(epsilon, delta, **inputs)
         return HorizonGaussian(epsilon, delta, horizon=horizon, **inputs)
-    from trilift.counters.edit.choose import choose_design
-    from trilift.counters.edit.design import make_design
     from trilift.counters.edit.mechanism import class_of
 
     rate = None if "rate" not in given else float(given["rate"])
     arguments: dict[str, Any] = {"delta": delta, "horizon": horizon, "rate": rate, **inputs}
     if mechanism == "auto":
+        from trilift.counters.edit.choose import choose_design
+
         design = choose_design(epsilon, **arguments)
     else:
+        from trilift.counters.edit.design import make_design
+
         design = make_design(epsilon, mechanism=mechanism, **arguments)
     return class_of(design).of(design)
 
