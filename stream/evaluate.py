@@ -21,7 +21,7 @@ from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 from trilift.stream.levels import ChainLedger, LevelLedger
 
-__all__ = ["BlockDraws", "DrawSource", "Evaluator"]
+__all__ = ["BlockDraws", "DrawSource", "Evaluator", "blocks_with_previous"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -111,7 +111,7 @@ class Evaluator:
         if len(chain.levels) != len(ledger.levels):
             raise ParameterError("the ledger belongs to another chain")
         last = len(chain.levels) - 1
-        self._levels = [
+        self.levels = [
             _Level(stage, entry, is_top=index == last)
             for index, (stage, entry) in enumerate(zip(chain.levels, ledger.levels, strict=True))
         ]
@@ -130,7 +130,7 @@ class Evaluator:
         return self._floats(0, steps)
 
     def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
-        level = self._levels[index]
+        level = self.levels[index]
         if level.is_top:
             (z,), (off, _) = self._draws(index, np.zeros(1, dtype=np.int64))
             inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
@@ -138,7 +138,7 @@ class Evaluator:
             largest_z = float(np.abs(z).max(initial=0.0))
             return values, _SAFETY * (level.gamma * level.largest_row * largest_z + off)
         block, digit = np.divmod(positions, level.size)
-        blocks = _with_previous(block)
+        blocks = blocks_with_previous(block)
         z, (off, off_carried) = self._draws(index, blocks)
         above, above_error = self._floats(index + 1, blocks)
         here = np.searchsorted(blocks, block)
@@ -161,7 +161,7 @@ class Evaluator:
 
         That is a bound on the part of these errors in A_i z, for any i, and on their part in g z.
         """
-        level = self._levels[index]
+        level = self.levels[index]
         drawn = self._source.draws(index, blocks)
         off = drawn.float_error * level.units
         if not np.any(off):
@@ -187,7 +187,7 @@ class Evaluator:
         if key in memo:
             known: tuple[int, int] = memo[key]
             return known
-        level = self._levels[index]
+        level = self.levels[index]
         exact = level.exact
         if level.is_top:
             row = exact.A[min(position, level.size - 1)]
@@ -239,14 +239,15 @@ class Evaluator:
         if not unsure.any():
             return np.floor(scaled).astype(np.int64)
         result = np.where(unsure, 0.0, np.floor(scaled)).astype(np.int64)
-        exact = {int(i): self._round_exact(int(steps[i]), places) for i in np.flatnonzero(unsure)}
+        exact = {int(i): self.round_exact(int(steps[i]), places=places) for i in np.flatnonzero(unsure)}
         if any(abs(value) >= 1 << 62 for value in exact.values()):
             result = result.astype(object)
         for i, value in exact.items():
             result[i] = value
         return result
 
-    def _round_exact(self, step: int, places: int) -> int:
+    def round_exact(self, step: int, *, places: int) -> int:
+        """Return floor(N / h + 1/2) at a step, h = 2^-places, without floats."""
         num, own = self.exact(step)
         shift = own - places
         if shift <= 0:
@@ -254,7 +255,7 @@ class Evaluator:
         return (num + (1 << (shift - 1))) >> shift  # floor, also below zero
 
 
-def _with_previous(block: IntArray) -> IntArray:
+def blocks_with_previous(block: IntArray) -> IntArray:
     """Return the sorted blocks and their predecessors."""
     if block.size and block[-1] - block[0] < 2 * block.size + 2:  # a range, or nearly one
         return np.arange(max(int(block[0]) - 1, 0), int(block[-1]) + 1)

@@ -55,7 +55,7 @@ class RealEvaluator(Evaluator):
         # above a level only weighted means of its noise are met, so errors of levels add up at most
         self._weight = _SAFETY * sum(
             (Fraction(level.largest_row) + Fraction(level.norm_g)) * Fraction(float(level.units.max()))
-            for level in self._levels
+            for level in self.levels
         )
 
     def exact(self, step: int) -> tuple[int, int]:
@@ -70,7 +70,8 @@ class RealEvaluator(Evaluator):
         value, error = Fraction(num, 1 << (places + bits)), self._weight / (1 << (bits + 1))
         return value - error, value + error
 
-    def _round_exact(self, step: int, places: int) -> int:
+    def round_exact(self, step: int, *, places: int) -> int:
+        """Return floor(N / h + 1/2) at a step, h = 2^-places, from draws as fine as that needs."""
         bits = _FIRST_BITS
         while bits <= _MOST_BITS:
             low, high = (
