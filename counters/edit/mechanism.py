@@ -131,7 +131,7 @@ class SimECC(_Designed):
         StateError: the state file exists already, or is in use.
         OSError: the state file cannot be written.
 
-    >>> counter = SimECC(10, 1e-5, horizon=1000, simulation_seed=3)
+    >>> counter = SimECC(10, 1e-5, horizon=1000, base="toeplitz", simulation_seed=3)
     >>> values = counter.extend([1, None, 0, 1] * 250)
     >>> len(values), counter.step
     (1000, 1000)
@@ -154,7 +154,7 @@ class ECC(_Designed):
 
     Raises: as :class:`SimECC`.
 
-    >>> counter = ECC(10, 1e-5, horizon=1000, simulation_seed=3)
+    >>> counter = ECC(10, 1e-5, horizon=1000, base="toeplitz", simulation_seed=3)
     >>> counter.update(None), counter.update(1)
     (0, 0)
     """

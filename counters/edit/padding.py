@@ -81,7 +81,7 @@ class EndingCounter:
     Raises:
         ParameterError: an argument that is not acceptable.
 
-    >>> counter = EndingCounter(10, 1e-5, simulation_seed=1)
+    >>> counter = EndingCounter(10, 1e-5, accounting="paper", simulation_seed=1)
     >>> shown = counter.extend([1] * 50)
     >>> rest = counter.finish()
     >>> len(rest) >= 0, counter.finished
