@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from trilift.counters import state as states
-from trilift.counters.epoch_mechanisms import ChainEpochs, EpochRecord, laplace_epochs
-from trilift.counters.levels import saved_levels
 from trilift.counters.running import RunningCounter
 from trilift.counters.setup import Setup, make_setup
 from trilift.counters.unbounded import UNBOUNDED_FIELDS, UnboundedSetup, make_unbounded
 from trilift.lift.errors import ParameterError
-from trilift.stream.noise import Noise
-from trilift.stream.process import NoiseProcess
 
 __all__ = ["Counter"]
 
@@ -126,40 +121,6 @@ class Counter(RunningCounter):
             setup = make_setup(epsilon, horizon=horizon, objective=objective, chain=chain, **shared)
         self._begin(setup, simulation_seed, state)
 
-    def _processes(
-        self,
-        setup: Setup | UnboundedSetup,
-        key: bytes,
-        stream_id: bytes,
-        purposes: list[str],
-        epochs: Mapping[int, EpochRecord],
-    ) -> tuple[list[NoiseProcess], ChainEpochs | None]:
-        places = setup.output_places
-        if isinstance(setup, UnboundedSetup):
-            noises, made = laplace_epochs(
-                setup.epsilon,
-                key=key,
-                stream_id=stream_id,
-                purposes=purposes,
-                growth=setup.growth,
-                change=setup.change,
-                objective=setup.objective,
-                input_places=setup.rule.places,
-                places=places,
-                saved=epochs,
-            )
-            return list(noises), made
-        bounded = Noise.family(
-            setup.chain,
-            setup.ledger,
-            horizon=setup.horizon,
-            key=key,
-            stream_id=stream_id,
-            purposes=purposes,
-            places=places,
-        )
-        return list(bounded), None
-
     @property
     def epsilon(self) -> Fraction:
         """The budget that was asked for, exact."""
@@ -178,14 +139,6 @@ class Counter(RunningCounter):
             return max((self._made.spent(epoch, layout=layout) for epoch in epochs), default=Fraction(0))
         spent: Fraction = self._setup.ledger.spent
         return spent
-
-    def _levels(self) -> tuple[Any, ...]:
-        return () if self._made is not None else saved_levels(self._setup.chain, self._setup.ledger)
-
-    def _record(self) -> dict[str, Any]:
-        if isinstance(self._setup, UnboundedSetup):
-            return states.stream_record(self._setup) | self._setup.own_record()
-        return states.setup_record(self._setup)
 
     @classmethod
     def _arguments(cls, snapshot: states.Snapshot, chain: Any, name: str) -> dict[str, Any]:

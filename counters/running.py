@@ -31,7 +31,6 @@ from trilift.lift.errors import (
 from trilift.lift.integers import add, shift_left
 from trilift.stream.epoch_layout import LAST_STEP
 from trilift.stream.keys import Secret, new_key, new_stream_id, simulation_key
-from trilift.stream.process import NoiseProcess
 
 __all__ = ["RunningCounter"]
 
@@ -74,26 +73,12 @@ class RunningCounter(Accuracy):
         self._setup = setup
         self._key, self._stream_id, self._simulated = key, stream_id, simulated
         purposes = [f"counter/{coordinate}" for coordinate in range(setup.width)]
-        self._noises, self._made = self._processes(setup, key, stream_id, purposes, epochs)
+        keyed: dict[str, Any] = {"key": key, "stream_id": stream_id, "epochs": epochs}
+        self._noises, self._made = setup.processes(purposes=purposes, **keyed)
         self._last = LAST_STEP if setup.horizon is None else setup.horizon
         self._lock = threading.Lock()
         self._now = Position.start(setup.width)
         self._page: tuple[int, Integers] = (0, np.zeros((0, setup.width), dtype=np.int64))
-
-    @abstractmethod
-    def _processes(
-        self,
-        setup: Any,
-        key: bytes,
-        stream_id: bytes,
-        purposes: list[str],
-        epochs: Mapping[int, EpochRecord],
-    ) -> tuple[list[NoiseProcess], ChainEpochs | None]:
-        """Return the noise, one process a coordinate, and what makes its epochs if it has any."""
-
-    @abstractmethod
-    def _record(self) -> dict[str, Any]:
-        """Return the arguments that make the setup again, as JSON: exact numbers as strings."""
 
     @classmethod
     @abstractmethod
@@ -235,8 +220,8 @@ class RunningCounter(Accuracy):
 
     def _snapshot(self, now: Position) -> states.Snapshot:
         return states.Snapshot(
-            setup=self._record(),
-            levels=self._levels(),
+            setup=states.stream_record(self._setup) | self._setup.own_record(),
+            levels=self._setup.levels(),
             digest=self._noises[0].digest.hex(),
             key=bytes(self._key),
             stream_id=self._stream_id,
@@ -245,10 +230,6 @@ class RunningCounter(Accuracy):
             kind=type(self).__name__,
             epochs={} if self._made is None else dict(self._made.records),
         )
-
-    def _levels(self) -> tuple[Any, ...]:
-        """Return what a state keeps of a bounded chain: its factors' hashes and noise scales."""
-        return ()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, chain: Any = None, persist: bool = False) -> Self:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from trilift.counters.defaults import chain_of, default_names
-from trilift.counters.levels import SavedLevel, restored_chain
+from trilift.counters.epoch_mechanisms import ChainEpochs, EpochRecord
+from trilift.counters.levels import SavedLevel, restored_chain, saved_levels
 from trilift.counters.streamed import POSTPROCESSING, StreamSetup, checked_epsilon, make_stream
 from trilift.lift import Chain
 from trilift.lift.budget import OBJECTIVES, horizon_scales
 from trilift.lift.checks import choice, fail, integer
 from trilift.lift.errors import ParameterError
 from trilift.stream.ledger import Ledger, make_ledger, restore_ledger
+from trilift.stream.noise import Noise
+from trilift.stream.process import NoiseProcess
 
 __all__ = ["POSTPROCESSING", "Setup", "make_setup"]
 
@@ -40,6 +43,33 @@ class Setup(StreamSetup):
     names: tuple[str, ...] | None
     chain: Chain
     ledger: Ledger
+
+    def processes(
+        self, *, key: bytes, stream_id: bytes, purposes: list[str], epochs: Mapping[int, EpochRecord]
+    ) -> tuple[list[NoiseProcess], ChainEpochs | None]:
+        """Return the noise, one process a purpose; there are no epochs."""
+        noises = Noise.family(
+            self.chain,
+            self.ledger,
+            horizon=self.horizon,
+            key=key,
+            stream_id=stream_id,
+            purposes=purposes,
+            places=self.output_places,
+        )
+        return list(noises), None
+
+    def levels(self) -> tuple[SavedLevel, ...]:
+        """Return what a state keeps of the chain."""
+        return saved_levels(self.chain, self.ledger)
+
+    def own_record(self) -> dict[str, Any]:
+        """Return what a state keeps besides the inputs' parameters."""
+        return {
+            "epsilon": str(self.epsilon),
+            "objective": self.objective,
+            "chain": None if self.names is None else list(self.names),
+        }
 
 
 def _chain(chain: Any, horizon: int, objective: str) -> tuple[tuple[str, ...] | None, Chain]:

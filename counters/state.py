@@ -87,12 +87,7 @@ def stream_record(setup: StreamSetup) -> dict[str, Any]:
 
 def setup_record(setup: Setup) -> dict[str, Any]:
     """Return the arguments that make the setup of a bounded counter again, exact numbers as strings."""
-    own = {
-        "epsilon": str(setup.epsilon),
-        "objective": setup.objective,
-        "chain": None if setup.names is None else list(setup.names),
-    }
-    return stream_record(setup) | own
+    return stream_record(setup) | setup.own_record()
 
 
 def setup_arguments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,19 @@ class StreamSetup:
     def change(self) -> Fraction:
         """By how much (l1, over all steps and coordinates) the data of one person can change."""
         return _change(self.rule, self.dimension, self.norm_bound, self.max_contributions)
+
+    @property
+    def change_l2(self) -> Fraction:
+        """The same where coordinates add up in squares, as under Gaussian noise.
+
+        One vector input changes by at most w = high - low in each of d coordinates, so by sqrt(d) w; within
+        norm_bound its change has l1 norm at most 2 norm_bound, so l2 norm at most sqrt(2 norm_bound w).
+        Inputs at several steps add up as numbers. Roots are rounded up.
+        """
+        one_sq = self.rule.width**2 * self.width
+        if self.norm_bound is not None:
+            one_sq = min(one_sq, self.rule.width * Fraction(2 * self.norm_bound, 1 << self.rule.places))
+        return self.max_contributions * _root_up(one_sq)
 
     @property
     def width(self) -> int:
@@ -111,6 +125,16 @@ def _change(rule: InputRule, dimension: int | None, norm_bound: int | None, cont
     if norm_bound is not None:  # both vectors lie within norm_bound of the low corner
         one = min(one, Fraction(2 * norm_bound, 1 << rule.places))
     return one * contributions
+
+
+def _root_up(square: Fraction) -> Fraction:
+    """Return the root where it is rational, else a rational a relative 2^-40 above it at most."""
+    top, bottom = square.numerator * square.denominator, square.denominator
+    root = isqrt(top)
+    if root * root == top:
+        return Fraction(root, bottom)
+    scale = 1 << 41
+    return Fraction(isqrt(top * scale * scale) + 1, bottom * scale)
 
 
 def checked_epsilon(epsilon: Any) -> Fraction:

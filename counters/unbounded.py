@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from trilift.counters.epoch_mechanisms import ChainEpochs, EpochRecord, laplace_epochs
+from trilift.counters.levels import SavedLevel
 from trilift.counters.streamed import StreamSetup, checked_epsilon, make_stream
 from trilift.lift.budget import OBJECTIVES
 from trilift.lift.checks import choice
 from trilift.stream.epoch_layout import GROWTHS, Layout
+from trilift.stream.process import NoiseProcess
 
 __all__ = ["UNBOUNDED_FIELDS", "UnboundedSetup", "make_unbounded"]
 
@@ -41,6 +45,28 @@ class UnboundedSetup(StreamSetup):
     def names(self) -> None:
         """None: every epoch has a chain of its own."""
         return None
+
+    def processes(
+        self, *, key: bytes, stream_id: bytes, purposes: list[str], epochs: Mapping[int, EpochRecord]
+    ) -> tuple[list[NoiseProcess], ChainEpochs | None]:
+        """Return the noise, one process a purpose, and what makes its epochs."""
+        noises, made = laplace_epochs(
+            self.epsilon,
+            key=key,
+            stream_id=stream_id,
+            purposes=purposes,
+            growth=self.growth,
+            change=self.change,
+            objective=self.objective,
+            input_places=self.rule.places,
+            places=self.output_places,
+            saved=epochs,
+        )
+        return list(noises), made
+
+    def levels(self) -> tuple[SavedLevel, ...]:
+        """Return what a state keeps of a bounded chain: there is none."""
+        return ()
 
     def own_record(self) -> dict[str, Any]:
         """Return what a state keeps besides the inputs' parameters."""
