@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trilift.artifacts import Artifact, Certificate, Provenance, catalogue, find, load, load_stage, save
-    from trilift.counters import Counter
+    from trilift.counters import BiasedCounter, Counter, GaussianCounter
     from trilift.factorize import SearchResult, estimate_cost, search_direct, search_stage
     from trilift.lift import (
         ArtifactFormatError,
@@ -42,12 +42,14 @@ __version__ = "0.1.0"
 _HOME = {
     "Artifact": "artifacts",
     "ArtifactFormatError": "lift",
+    "BiasedCounter": "counters",
     "Certificate": "artifacts",
     "CertificateError": "lift",
     "Chain": "lift",
     "ChainCost": "lift",
     "Counter": "counters",
     "Dyadic": "lift",
+    "GaussianCounter": "counters",
     "HorizonError": "lift",
     "MissingExtraError": "lift",
     "Noise": "stream",
@@ -78,12 +80,14 @@ _HOME = {
 __all__ = [
     "Artifact",
     "ArtifactFormatError",
+    "BiasedCounter",
     "Certificate",
     "CertificateError",
     "Chain",
     "ChainCost",
     "Counter",
     "Dyadic",
+    "GaussianCounter",
     "HorizonError",
     "MissingExtraError",
     "Noise",
