@@ -85,7 +85,7 @@ class BiasedSetup(StreamSetup):
         return self.beneath.levels()
 
     def ln_failures(self, steps: Any) -> FloatArray:
-        """Return the logarithm of every 0-based step's part of eta, for each coordinate; they add up to eta."""
+        """Return the logarithm of every 0-based step's part of eta, per coordinate; they add up to eta."""
         share = float(self.ln_eta) - 1e-9 * abs(float(self.ln_eta)) - float(np.log(self.width))
         if self.horizon is not None:
             return np.full(np.shape(steps), share - float(np.log(self.horizon)))
