@@ -17,32 +17,35 @@ def new_edit(given: dict[str, Any]) -> Any:
     Raises:
         ParameterError: an option that is not acceptable.
     """
-    from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
+    from trilift.edit_plan import best_variant
 
-    epsilon, delta, horizon = given["epsilon"], given["delta"], given.get("horizon")
     mechanism = given.get("mechanism", "auto")
+    horizon = given.get("horizon")
+    rate = None if "rate" not in given else float(given["rate"])
     inputs: dict[str, Any] = {
         "high": given.get("bounds", (0, 1))[1],
         "resolution": given.get("resolution", 1),
         "clip": given.get("clip", False),
     }
     if mechanism == "gaussian":
-        if horizon is None:
-            return GaussianCC(epsilon, delta, **inputs)
-        return HorizonGaussian(epsilon, delta, horizon=horizon, **inputs)
+        return _gaussian(given["epsilon"], given["delta"], horizon, inputs)
+    display = given.get("display", "latest")
+    options: dict[str, Any] = {"delta": given["delta"], "horizon": horizon, "display": display, **inputs}
+    if mechanism == "auto":
+        return best_variant(given["epsilon"], rate=0.5 if rate is None else rate, **options).make()
+    from trilift.counters.edit.design import make_design
     from trilift.counters.edit.mechanism import class_of
 
-    rate = None if "rate" not in given else float(given["rate"])
-    arguments: dict[str, Any] = {"delta": delta, "horizon": horizon, "rate": rate, **inputs}
-    if mechanism == "auto":
-        from trilift.counters.edit.choose import choose_design
-
-        design = choose_design(epsilon, **arguments)
-    else:
-        from trilift.counters.edit.design import make_design
-
-        design = make_design(epsilon, mechanism=mechanism, **arguments)
+    design = make_design(given["epsilon"], mechanism=mechanism, rate=rate, **options)
     return class_of(design).of(design)
+
+
+def _gaussian(epsilon: Fraction, delta: Fraction, horizon: int | None, inputs: dict[str, Any]) -> Any:
+    from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
+
+    if horizon is None:
+        return GaussianCC(epsilon, delta, **inputs)
+    return HorizonGaussian(epsilon, delta, horizon=horizon, **inputs)
 
 
 def load_edit(state: Path, kind: str) -> Any:
@@ -76,6 +79,7 @@ def saved_edit(counter: Any) -> dict[str, Any]:
         "horizon": counter.horizon,
         "unbounded": counter.horizon is None,
         "rate": None if design is None else design.rate,
+        "display": None if design is None else design.display,
         "bounds": (Fraction(0), counter.rule.largest),
         "clip": counter.rule.clip,
         "resolution": Fraction(1, 1 << counter.rule.places),

@@ -22,7 +22,7 @@ _EVERYWHERE = {"neighbours", "epsilon", "horizon", "unbounded", "bounds", "clip"
 _TAKEN = {
     PLAIN: _EVERYWHERE | {"objective", "max_contributions", "chain", "postprocess"},
     GAUSSIAN: _EVERYWHERE | {"delta", "mechanism", "objective", "max_contributions", "postprocess"},
-    EDIT: _EVERYWHERE | {"delta", "mechanism", "rate"},
+    EDIT: _EVERYWHERE | {"delta", "mechanism", "rate", "display"},
     EDIT_GAUSSIAN: _EVERYWHERE | {"delta", "mechanism"},
 }
 _WHY = {

@@ -65,6 +65,13 @@ def command(
         str | None,
         typer.Option(help="Edit neighbours: expected sum of the inputs of a step, public, such as 0.1."),
     ] = None,
+    display: Annotated[
+        str | None,
+        typer.Option(
+            help="Edit: what to show between counts: latest, or extrapolated at the mean rate. "
+            "(default: latest)"
+        ),
+    ] = None,
     max_contributions: Annotated[
         int | None, typer.Option(help="Inputs that one person may contribute. (default: 1)")
     ] = None,
@@ -112,6 +119,7 @@ def command(
         "delta": None if delta is None else number("delta", delta, above=0),
         "mechanism": mechanism,
         "unbounded": unbounded,
+        "display": display,
         "rate": None if rate is None else number("rate", rate, above=0),
     }
     given = {name: value for name, value in given.items() if value is not None and value != []}

@@ -37,9 +37,13 @@ _MECHANISMS = (
 
 def command(
     *,
-    horizon: Annotated[str, typer.Option("--horizon", "-n", metavar="N", help="Number of steps.")],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy budget, such as 1, 0.1 or 1/3.")],
-    objective: Annotated[str, typer.Option(help="max or mean: which squared error to make small.")] = "max",
+    horizon: Annotated[
+        str | None, typer.Option("--horizon", "-n", metavar="N", help="Number of steps.")
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="max or mean: which squared error to make small. (default: max)")
+    ] = None,
     artifact: Annotated[
         list[str] | None, typer.Option(help="Artifact file to consider too; repeat the option for more.")
     ] = None,
@@ -49,21 +53,57 @@ def command(
     arity: Annotated[
         int | None, typer.Option(help="Children per node, for a k-ary --mechanism. (default: the best)")
     ] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="swap, or edit: price the mechanisms for streams that shift.")
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help="Edit neighbours: such as 1e-6.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="Edit neighbours: expected events a step, at most 1. (default: 1/2)")
+    ] = None,
+    unbounded: Annotated[
+        bool, typer.Option("--unbounded", help="Edit neighbours: mechanisms without a horizon.")
+    ] = False,
+    display: Annotated[
+        str | None, typer.Option(help="Edit neighbours: latest, or extrapolated. (default: latest)")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Find a chain of artifacts (shipped and your own) with a small exact squared error.
 
     All chains are ranked by the sum of their levels' costs; of the most promising ones, the one with the
     least exact error is taken. With --mechanism, say what another mechanism costs: exactly, or (the paper's
-    lift, of which only norms are published) by a bound.
+    lift, of which only norms are published) by a bound. With --neighbours edit, predict the errors of SimECC,
+    ECC and independent noise, and say what each will do.
     """
     from trilift.arguments import number, whole
     from trilift.lift.checks import finite
     from trilift.lift.errors import ParameterError
     from trilift.output import note, print_json
 
-    steps = whole("horizon", horizon)
-    budget = finite("epsilon", number("epsilon", epsilon, above=0), above=0)
+    exact = number("epsilon", epsilon, above=0)
+    length = None if horizon is None else whole("horizon", horizon)
+    if _is_edit(neighbours):
+        from trilift.edit_plan_shown import plan_edit
+
+        chains = {"objective": objective, "artifact": artifact, "mechanism": mechanism, "arity": arity}
+        _refuse(chains, "is about swap neighbours:")
+        plan_edit(
+            exact,
+            delta=None if delta is None else number("delta", delta, above=0),
+            horizon=length,
+            unbounded=unbounded,
+            rate=None if rate is None else number("rate", rate, above=0),
+            display=display,
+            json=json,
+        )
+        return
+    edits = {"delta": delta, "rate": rate, "unbounded": unbounded or None, "display": display}
+    _refuse(edits, "is about edit neighbours: add --neighbours edit, or")
+    if length is None:
+        raise ParameterError("--horizon is needed")
+    objective = "max" if objective is None else objective
+    steps = length
+    budget = finite("epsilon", exact, above=0)
     if mechanism is not None:
         if artifact:
             raise ParameterError("--artifact is about chains: leave it out beside --mechanism")
@@ -85,6 +125,22 @@ def command(
         _show(record, f"{what} for {steps} steps at epsilon {epsilon}, objective {objective}")
         if mechanism is None:
             _show_use(steps, epsilon, record)
+
+
+def _is_edit(neighbours: str | None) -> bool:
+    from trilift.lift.checks import fail
+
+    if neighbours not in (None, "swap", "edit"):
+        raise fail("neighbours", "one of 'swap', 'edit'", neighbours)
+    return neighbours == "edit"
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    from trilift.lift.errors import ParameterError
+
+    for name, value in options.items():
+        if value is not None and value != []:
+            raise ParameterError(f"--{name} {why} leave it out")
 
 
 def _price(name: str, horizon: int, *, objective: str, arity: int | None) -> MechanismCost:
