@@ -17,12 +17,15 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trilift.counters.edit.design import Design
+from trilift.counters.edit.base import BOUNDED
+from trilift.counters.edit.design import DISPLAYS, Design, make_design
+from trilift.counters.edit.variants import ACCOUNTINGS
 from trilift.experiments.edit.designs import mechanism_of
 from trilift.experiments.edit.display import shown_at
 from trilift.experiments.edit.mechanisms import EditCounter
@@ -40,7 +43,7 @@ _SAMPLED = 50_000
 """Longer streams are looked at in this many equally spaced steps, from a random one on."""
 
 _NEAR = 1.3
-_RUNS = {10**4: (60, 400), 10**6: (10, 40)}
+_RUNS = {10**4: (30, 200), 10**6: (3, 16)}
 """By length: runs of every variant, and of those whose error is within 1.3 times the least one."""
 
 
@@ -82,23 +85,25 @@ CELLS = (
 
 
 def cell_errors(
-    mechanism: EditCounter, *, cell: Cell, first: int, runs: int, seed: int
+    mechanisms: Sequence[EditCounter], *, cell: Cell, first: int, runs: int, seed: int
 ) -> NDArray[np.float64]:
-    """Return the root mean square errors of runs first, ..., first + runs - 1, on the cell's own streams.
+    """Return root mean square errors, (mechanisms, runs), of runs first, ..., first + runs - 1 of a cell.
 
-    Runs are done one by one, at all steps of a short stream and at equally spaced ones of a long stream.
+    All mechanisms get the same streams. Runs are done one by one; their errors are taken at all steps of a
+    short stream and at equally spaced ones of a long stream.
     """
     place = zlib.crc32(cell.key.encode())
-    errors = np.empty(runs)
+    errors = np.empty((len(mechanisms), runs))
     for run in range(first, first + runs):
-        inputs = np.random.default_rng([seed, place, run, 0])
+        inputs = np.random.default_rng([seed, place, run])
         prefix = cell.stream.draw(inputs, runs=1, shift=False).prefix
         spacing = -(-cell.steps // _SAMPLED)
         at = np.arange(1 + int(inputs.integers(spacing)), cell.steps + 1, spacing)
-        times, values = mechanism.pairs(prefix, rng=np.random.default_rng([seed, place, run, 1]))
-        delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
-        error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
-        errors[run - first] = math.sqrt(float(error @ error) / at.size)
+        for index, mechanism in enumerate(mechanisms):
+            times, values = mechanism.pairs(prefix, rng=np.random.default_rng([seed, place, run, index]))
+            delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
+            error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
+            errors[index, run - first] = math.sqrt(float(error @ error) / at.size)
     return errors
 
 
@@ -128,17 +133,18 @@ def do_cell(
     """
     few, many = _RUNS[cell.steps] if runs is None else runs
     mechanisms = [mechanism_of(design) for design in designs]
-    errors = []
-    for design, mechanism in zip(designs, mechanisms, strict=True):
-        begun = time.perf_counter()
-        errors.append(cell_errors(mechanism, cell=cell, first=0, runs=few, seed=seed))
-        found = f"{errors[-1].mean():.4g}, predicted {design.predicted_rmse or 0:.4g}"
-        say(f"{cell.key}: {_label(design)}: {found} ({time.perf_counter() - begun:.1f} s)")
+    begun = time.perf_counter()
+    errors = list(cell_errors(mechanisms, cell=cell, first=0, runs=few, seed=seed))
     limit = _NEAR * min(float(found.mean()) for found in errors)
-    for index, mechanism in enumerate(mechanisms):
-        if many > few and (index == chosen or float(errors[index].mean()) <= limit):
-            more = cell_errors(mechanism, cell=cell, first=few, runs=many - few, seed=seed)
-            errors[index] = np.concatenate([errors[index], more])
+    near = [i for i, found in enumerate(errors) if i == chosen or float(found.mean()) <= limit]
+    if many > few:
+        own = [mechanisms[i] for i in near]
+        more = cell_errors(own, cell=cell, first=few, runs=many - few, seed=seed)
+        for i, found in zip(near, more, strict=True):
+            errors[i] = np.concatenate([errors[i], found])
+    for design, found in zip(designs, errors, strict=True):
+        say(f"{cell.key}: {_label(design)}: {found.mean():.4g}, predicted {design.predicted_rmse or 0:.4g}")
+    say(f"{cell.key}: {time.perf_counter() - begun:.1f} s")
     rows = [
         {
             "mechanism": design.mechanism,
@@ -192,7 +198,26 @@ def summary(cells: Sequence[dict[str, Any]]) -> tuple[float, float]:
 
 def _variants(cell: Cell) -> tuple[list[Design], int]:
     """Return all variants of a cell and the index of the automatic choice."""
-    raise NotImplementedError
+    designs = []
+    for accounting, mechanisms in ACCOUNTINGS.items():
+        bases = BOUNDED if accounting == "sharp" else ("cc",)
+        for mechanism in mechanisms:
+            for base in bases:
+                for display in DISPLAYS:
+                    designs.append(
+                        make_design(
+                            Fraction(cell.epsilon),
+                            delta=Fraction(DELTA),
+                            mechanism=mechanism,
+                            accounting=accounting,
+                            base=base,
+                            horizon=cell.steps,
+                            rate=cell.mean_rate,
+                            display=display,
+                        )
+                    )
+    predicted = [design.predicted_rmse or math.inf for design in designs]
+    return designs, predicted.index(min(predicted))
 
 
 def _read(path: Path, seed: int) -> dict[str, Any]:

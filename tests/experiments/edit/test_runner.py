@@ -106,6 +106,7 @@ def record(mechanism: str, epsilon: float, rmse: float, high: float | None) -> d
         "rmse": rmse,
         "rmse_se": 1.0,
         "advantage": 0.0,
+        "ci_low": None if high is None else -high,
         "ci_high": high,
     }
 
@@ -124,6 +125,9 @@ def test_the_rule_of_the_table() -> None:
         ("B", 0.1): (None, None),
         ("B", 0.05): (None, None),
     }
+    turned = {**record("A", 4, 1.0, 0.05), "ci_low": -0.2}  # an attack that is wrong too often
+    assert adversary_table([*records, turned])[0]["rmse"] == 1.0
+    assert adversary_table([*records, turned], two_sided=True)[0]["rmse"] == 20.0
     assert published_cell("BaseCC", variant="paper", bound=0.05) is None
     assert published_cell("SimECC", variant="joint", bound=0.1) is None
 
