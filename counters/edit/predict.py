@@ -3,10 +3,11 @@
 Events of size 1 come independently with probability r a step. At time t the value displayed is that of the
 last bucket whose release time t_l + D_l, D_l = alpha_l + N2_l, has come. With a renewal process of bucket
 ends the age t - t_l is D_l plus the time since the last bucket end at t - D_l, whose first two moments are
-E[L^2] / 2E[L] and E[L^3] / 3E[L]. What is missing has mean r * age and variance r(1-r) * age; the noise of
-the count is added. Display "extrapolated" adds r^ (t - t_l - N2_l) with the rate r^ from the released
-pairs: what is left is the variance of the events that are missing, r^2 var N2, the noise of the count, and
-the error of r^ times the age. Before the first release 0 is displayed. Predictions are within a few percent
+E[L (L-1)] / 2E[L] and E[L (L-1) (2L-1)] / 6E[L]; or, where buckets end by their events, the number of
+events in the open bucket. What the delay misses has mean r D_l and variance r(1-r) D_l; the noise of the
+count is added. Display "extrapolated" adds r^ (t - t_l - N2_l) with the rate r^ from the released pairs:
+what is left is the variance of the events that are missing, r^2 var N2, the noise of the count, and the
+error of r^ times the age. Before the first release 0 is displayed. Predictions are within a few percent
 of simulations where buckets are released in order, which is the rule.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ __all__ = ["Lengths", "Prediction", "lengths_of", "predict"]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 _TIMES = 512
+_QUANTILES = 16
+_LEVELS = 3000  # thresholds above this are treated as continuous
 _EULER = 0.5772156649015329
 
 
@@ -38,6 +42,8 @@ class Lengths:
         third: E[L^3].
         starts: expected start of each of these buckets.
         index: 0-based bucket indices, increasing, beginning with 0.
+        open_events: mean number of events in the bucket that is open at a random time, shape (n,).
+        open_events_sq: mean of its square.
     """
 
     first: FloatArray
@@ -45,6 +51,8 @@ class Lengths:
     third: FloatArray
     starts: FloatArray
     index: FloatArray
+    open_events: FloatArray
+    open_events_sq: FloatArray
 
 
 @dataclass(frozen=True)
@@ -83,9 +91,14 @@ def lengths_of(part: SimPartRule | PartRule, *, horizon: int, rate: float) -> Le
         index = _grid(horizon / m1 + 1)
         shift = float(part.drift) * np.log(index + 1.0)  # ceil adds up to 1
         shift = shift + (0.5 if part.drift else 0.0) * (index > 0)
-        return _collect(index, m1, m2 - m1 * m1, m3, shift)
-    b0, b1 = float(part.scale0), float(part.scale_t)
+        return _collect(index, m1, m2 - m1 * m1, m3, shift, rate)
     pace = min(1.0, max(rate, 1e-9))
+    if not part.clock_drift and float(part.tau) < _LEVELS:
+        m1, m2, m3, n1, n2 = _part_moments(float(part.tau), float(part.scale0), float(part.scale_t), pace)
+        index = _grid(horizon / m1 + 1)
+        one = np.ones(len(index))
+        return Lengths(m1 * one, m2 * one, m3 * one, index * m1, index, n1 * one, n2 * one)
+    b0, b1 = float(part.scale0), float(part.scale_t)
     gap = b1 * max(math.log(b1 / (2.0 * pace)) + _EULER, -1.0)
     variance = (math.pi**2 / 6.0) * b1**2 + 2.0 * b0**2
     index = _grid(horizon * pace / max(float(part.tau) - gap, 1.0) + 1)
@@ -93,16 +106,74 @@ def lengths_of(part: SimPartRule | PartRule, *, horizon: int, rate: float) -> Le
     for _ in range(3):  # the clock's drift depends on the length
         events = np.maximum(part.threshold(index, np.maximum(events / pace, 1.0)) - gap, 1.0)
     mean = events / pace + 0.5
-    spread = (variance + events * (1.0 - pace)) / pace**2
-    spread = np.minimum(spread, mean**2)
-    starts = _starts(index, mean)
-    return Lengths(mean, mean**2 + spread, mean**3 + 3 * mean * spread, starts, index)
+    spread = np.minimum((variance + events * (1.0 - pace)) / pace**2, mean**2)
+    second, third = mean**2 + spread, mean**3 + 3 * mean * spread
+    wide = np.minimum(variance, events**2)
+    return Lengths(
+        mean,
+        second,
+        third,
+        _starts(index, mean),
+        index,
+        (events**2 + wide) / (2 * events),
+        (events**2 + 3 * wide) / 3,
+    )
 
 
-def _collect(index: FloatArray, m1: float, variance: float, m3: float, shift: FloatArray) -> Lengths:
+@lru_cache(maxsize=256)
+def _part_moments(tau: float, b0: float, b1: float, r: float) -> tuple[float, float, float, float, float]:
+    """Return E[L], E[L^2], E[L^3] of a bucket under a constant threshold, exactly but for a grid of Z_0.
+
+    And the first two moments of the number of events so far in the bucket that is open at a random time.
+
+    A step brings an event with probability r and then ends the bucket with probability p_n = Pr[Z_t >= tau + Z_0 - n]
+    at n events. The step stays at n with (1-r)(1-p_n) and goes on to n+1 with r (1 - p_(n+1)).
+    """
+    quantiles = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    z = -np.sign(quantiles - 0.5) * b0 * np.log1p(-2.0 * np.abs(quantiles - 0.5))
+    top = int(math.ceil(tau + float(z.max()) + 12.0 * b1)) + 2
+    gap = tau + z[None, :] - np.arange(top + 2)[:, None]
+    p = np.where(gap >= 0.0, 0.5 * np.exp(-np.abs(gap) / b1), 1.0 - 0.5 * np.exp(-np.abs(gap) / b1))
+    stop = 1.0 - (1.0 - r) * (1.0 - p[:-1])
+    onward = r * (1.0 - p[1:]) / stop
+    reached = np.concatenate([np.ones((1, _QUANTILES)), np.cumprod(onward, axis=0)[:-1]])
+    spent = reached / stop  # steps at n events
+    events = np.arange(top + 1)[:, None]
+    n1, n2 = (float((events**k * spent).sum() / spent.sum()) for k in (1, 2))
+    m1, m2, m3 = (np.zeros(_QUANTILES) for _ in range(3))
+    for n in range(top, -1, -1):
+        rho, s = stop[n], onward[n]
+        g1, g2, g3 = 1.0 / rho, (2.0 - rho) / rho**2, (rho**2 - 6.0 * rho + 6.0) / rho**3
+        m1, m2, m3 = (
+            g1 + s * m1,
+            g2 + 2.0 * g1 * s * m1 + s * m2,
+            g3 + 3.0 * g2 * s * m1 + 3.0 * g1 * s * m2 + s * m3,
+        )
+    return float(m1.mean()), float(m2.mean()), float(m3.mean()), n1, n2
+
+
+def _collect(
+    index: FloatArray, m1: float, variance: float, m3: float, shift: FloatArray, rate: float
+) -> Lengths:
     mean = m1 + shift
+    second = variance + mean**2
     third = m3 + 3 * (variance + m1 * m1) * shift + 3 * m1 * shift**2 + shift**3
-    return Lengths(mean, variance + mean**2, third, _starts(index, mean), index)
+    open_steps, open_sq = _residual(mean, second, third)
+    r = min(1.0, max(rate, 0.0))
+    return Lengths(
+        mean,
+        second,
+        third,
+        _starts(index, mean),
+        index,
+        r * open_steps,
+        r * r * open_sq + r * (1 - r) * open_steps,
+    )
+
+
+def _residual(m1: FloatArray, m2: FloatArray, m3: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """First two moments of the steps since the last bucket end: one of 0 .. L-1 of a size-biased bucket."""
+    return np.maximum(m2 - m1, 0.0) / (2 * m1), np.maximum(2 * m3 - 3 * m2 + m1, 0.0) / (6 * m1)
 
 
 def _starts(index: FloatArray, mean: FloatArray) -> FloatArray:
@@ -149,14 +220,16 @@ def predict(
     # the bucket displayed at t: the last whose expected release has come
     at = np.interp(t, np.maximum.accumulate(release), lengths.index)
     a, s1, s2 = (np.interp(at, lengths.index, x) for x in (alpha, sd1, sd2))
-    m1, m2, m3 = (np.interp(at, lengths.index, x) for x in (lengths.first, lengths.second, lengths.third))
-    residual, residual_sq = m2 / (2 * m1), m3 / (3 * m1)
-    age = np.minimum(a + residual, t)
-    age_variance = s2**2 + residual_sq - residual**2
-    counted = s1**2 + r * (1 - r) * age
-    if display == "latest":
-        shown = (r * age) ** 2 + r * r * age_variance + counted
+    open_steps, open_sq = _residual(lengths.first, lengths.second, lengths.third)
+    columns = (open_steps, open_sq, lengths.open_events, lengths.open_events_sq)
+    residual, residual_sq, n1, n2 = (np.interp(at, lengths.index, x) for x in columns)
+    if display == "latest":  # missing: the events of the delay, then those of the open bucket
+        delay = np.minimum(a, t)
+        shown = s1**2 + (r * delay + n1) ** 2 + (n2 - n1**2) + r * r * s2**2 + r * (1 - r) * delay
     else:
+        age = np.minimum(a + residual, t)
+        age_variance = s2**2 + residual_sq - residual**2
+        counted = s1**2 + r * (1 - r) * age
         base = np.maximum(t - age, 1.0)
         rate_variance = (s1**2 + r * r * s2**2 + r * (1 - r) * base) / base**2
         shown = counted + r * r * s2**2 + rate_variance * (age**2 + age_variance)
