@@ -1,5 +1,6 @@
 """Which counters of the library have noise that does not look at the data, seed by seed and exactly."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from trilift.counters import Counter
+from trilift.counters.biased_counter import BiasedCounter
 from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
 from trilift.counters.edit.mechanism import ECC, SimECC
 from trilift.counters.edit.partition_cc import PartitionCC
+from trilift.counters.gaussian_counter import GaussianCounter
 from trilift.counters.neighbours import (
     count_distinct,
     is_data_independent,
@@ -47,6 +50,11 @@ def released(make: Make, *, silent: bool) -> Callable[[Any, int], list[Any]]:
 INDEPENDENT: dict[str, tuple[Make, bool]] = {
     "Counter": (lambda seed: Counter(1, horizon=STEPS, chain=CHAIN, simulation_seed=seed), False),
     "Counter, unbounded": (lambda seed: Counter(1, simulation_seed=seed), False),
+    "GaussianCounter": (
+        lambda seed: GaussianCounter(1, DELTA, horizon=STEPS, mechanism="toeplitz", simulation_seed=seed),
+        False,
+    ),
+    "GaussianCounter, unbounded": (lambda seed: GaussianCounter(1, DELTA, simulation_seed=seed), False),
     "GaussianCC": (lambda seed: GaussianCC(1, delta=DELTA, simulation_seed=seed), True),
     "HorizonGaussian": (
         lambda seed: HorizonGaussian(1, delta=DELTA, horizon=STEPS, simulation_seed=seed),
@@ -55,13 +63,39 @@ INDEPENDENT: dict[str, tuple[Make, bool]] = {
 }
 
 
-@pytest.mark.parametrize("name", INDEPENDENT)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("unbounded")) for name in INDEPENDENT],
+)
 def test_noise_that_does_not_look(name: str) -> None:
     make, silent = INDEPENDENT[name]
     release = released(make, silent=silent)
     assert is_data_independent(release, streams=STREAMS, seeds=range(4))
     noise = [noise_of(release, stream=STREAMS[0], seed=seed) for seed in range(4)]
     assert len(set(noise)) == 4  # and it is noise
+
+
+def biased(seed: int) -> BiasedCounter:
+    return BiasedCounter(
+        1, Fraction(1, 10), horizon=STEPS, chain=CHAIN, resolution=Fraction(1, 4), simulation_seed=seed
+    )
+
+
+def test_the_biased_counter_looks_where_it_rounds_up() -> None:
+    """max(s + z + alpha, s) is s + max(z + alpha, 0): on the lattice of the sums BCC's error is the same
+    for all. Rounding up to whole numbers, as in the paper, depends on the fractions of the sums.
+    """
+    exact = released(biased, silent=False)
+    streams = [*STREAMS, (0.25,) * STEPS, (0.75, 0) * (STEPS // 2)]
+    assert is_data_independent(exact, streams=streams)
+    assert all(min(noise_of(exact, stream=x, seed=1)) >= 0 for x in streams)
+
+    def whole(stream: Any, seed: int) -> list[int]:
+        return [math.ceil(y) for y in exact(stream, seed)]
+
+    assert is_data_independent(whole, streams=STREAMS)
+    for seed in range(4):
+        assert not is_data_independent(whole, streams=streams, seeds=[seed])
 
 
 LOOKING: dict[str, Make] = {
