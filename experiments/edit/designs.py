@@ -24,6 +24,7 @@ from trilift.stream.keys import simulation_key
 __all__ = ["DesignLengths", "LinkedNoise", "RoundedNoise", "float_noise", "mechanism_of"]
 
 _FOREVER = 1 << 40  # steps that no simulation reaches
+_LONGEST = 1 << 20  # buckets that are simulated where there is no horizon
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def float_noise(spec: BaseSpec, *, count: int) -> FloatNoise:
     if spec.kind == "toeplitz":
         return ToeplitzNoise(float(spec.sd([0])[0]))
     if spec.kind == "cc":
-        return EpochNoise(float(spec.change / (spec.mu or 1)))
+        return EpochNoise(float(spec.sd([0])[0]))  # its first value is a total of deviation C
     if spec.kind in ("l2-chain", "chain"):
         return _chain_noise(
             spec_chain(spec.kind, spec.names), chain_ledger(spec), laplace=spec.kind == "chain"
@@ -163,7 +164,7 @@ def mechanism_of(design: Design) -> EditCounter:
         )
     else:
         rule = DesignLengths(design.part)
-    count = design.capacity or design.horizon or 1 << 20
+    count = min(design.capacity or _FOREVER, design.horizon or _LONGEST)
     return EditCounter(
         rule,
         RoundedNoise(float_noise(design.values, count=count), design.rule.places),

@@ -17,7 +17,8 @@ SPECS = [
     BaseSpec("l2-chain", COUNT, mu=HALF, names=("stage-l2-max-17", "direct-l2-max-16"), scales=(1.0, 1.0)),
     BaseSpec("chain", COUNT, epsilon=HALF, names=("stage-max-17", "direct-max-16"), scales=(1.0, 2.0)),
     BaseSpec("cc", None, mu=HALF),
-    BaseSpec("gaussian-relay", None, mu=HALF),
+    BaseSpec("gaussian-tapered", None, mu=HALF),
+    BaseSpec("tapered", None, epsilon=HALF),
     BaseSpec("doubling", None, epsilon=HALF),
     BaseSpec("relay", None, epsilon=HALF),
 ]
