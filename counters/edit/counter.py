@@ -45,7 +45,7 @@ class EditCounter:
     _held: StateLock | None = None  # the lock of a state that the counter keeps itself
 
     @classmethod
-    def _restored(cls, record: dict[str, Any]) -> Any:
+    def _restored(cls, record: dict[str, Any]) -> Blueprint:
         """Return the design of a saved state."""
         raise NotImplementedError
 

@@ -25,7 +25,7 @@ __all__ = ["EndingCounter", "padding_offset"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
-_COUNTERS = {"simecc": SimECC, "ecc": ECC}
+_COUNTERS: dict[str, type[SimECC] | type[ECC]] = {"simecc": SimECC, "ecc": ECC}
 
 
 def padding_offset(epsilon: Any, *, delta: Any) -> int:
@@ -104,7 +104,7 @@ class EndingCounter:
         self._offset = padding_offset(eps, delta=failure)
         self._epsilon, self._delta = eps, failure
         kind = _COUNTERS[choice("mechanism", mechanism, _COUNTERS)]
-        self._counter = kind(eps / 2, failure / 2, simulation_seed=simulation_seed, **options)
+        self._counter: SimECC | ECC = kind(eps / 2, failure / 2, simulation_seed=simulation_seed, **options)
         self._finished = False
 
     def __repr__(self) -> str:

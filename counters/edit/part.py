@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from trilift.counters.edit.svt import SVTNoise, SVTRule, ceil_log, first_top
-from trilift.lift.integers import add, shrink
 from trilift.stream.keys import DigestBuilder, derive_key
 from trilift.stream.laplace import SAMPLER_ID
 
@@ -80,6 +79,7 @@ class Part:
     def __init__(self, rule: Thresholds, *, high: int, key: bytes, stream_id: bytes, purpose: str) -> None:
         self._rule = rule
         self._svt = part_rule(rule, high=high)
+        self._first = -(-self._svt.unit * rule.tau // 1) + 2
         digest = DigestBuilder("trilift/edit/part/1").add("sampler", SAMPLER_ID)
         for name in ("weight", "unit", "origin_scale", "step_scale", "offset"):
             digest.add(name, int(getattr(self._svt, name)))
@@ -99,8 +99,9 @@ class Part:
 
     def start(self, bucket: int) -> int:
         """Return tau_l in lattice points; ``bucket`` = l - 1."""
-        drift = int(ceil_log(self._svt.unit * self._rule.bucket_drift, bucket + 1))
-        return -(-self._svt.unit * self._rule.tau // 1) + drift + 2
+        if not self._rule.bucket_drift:
+            return self._first
+        return self._first + int(ceil_log(self._svt.unit * self._rule.bucket_drift, bucket + 1))
 
     def cuts(
         self, sums: Integers, *, bucket: int, clock: int, opened: int, most: int | None = None
@@ -120,10 +121,11 @@ class Part:
             index = first_top(
                 self._svt,
                 self._noise,
-                add(sums[begin:], shrink(np.array(-opened, dtype=object))),
+                sums[begin:],
                 bucket=bucket + 1,
                 clock=clock,
                 threshold=self.start(bucket),
+                opened=opened,
             )
             if index < 0:
                 break

@@ -104,7 +104,8 @@ class Schedule:
             return Schedule(self.shown, waiting), self.shown, np.full(steps, len(self.shown) - 1)
         shown = self.shown.joined(waiting[:due])
         starts = np.maximum(waiting.time[:due], step + 1) - (step + 1)
-        counts = np.diff(np.concatenate([[0], starts, [steps]]).astype(np.int64))
+        ends = np.append(starts, steps)
+        counts = ends - np.append(0, starts)
         where = np.repeat(np.arange(-1, due) + len(self.shown), counts)
         return Schedule(shown[-1:], waiting[due:]), shown, where
 

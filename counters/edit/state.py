@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from trilift.counters.edit.blueprint import Blueprint
 from trilift.counters.edit.position import EditPosition
 from trilift.counters.edit.schedule import Pairs, Schedule
 from trilift.counters.position import Position, Step
@@ -28,25 +29,12 @@ _MAX_BYTES = 64 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Recorded(Protocol):
-    """A design that can be written down."""
-
-    @property
-    def horizon(self) -> int | None:
-        """Most steps."""
-        ...
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        ...
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """What a file holds: the class of the counter, its design, secrets, and where the stream stands."""
 
     kind: str
-    design: Recorded
+    design: Blueprint
     digest: str
     key: bytes
     stream_id: bytes
@@ -97,7 +85,7 @@ def write(path: Path, snapshot: Snapshot) -> None:
     atomic_write(path, json.dumps(record).encode("ascii"), private=True)
 
 
-def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Any]) -> Snapshot:
+def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Blueprint]) -> Snapshot:
     """Read a state.
 
     Args:
@@ -132,7 +120,7 @@ def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Any]) ->
         raise ArtifactFormatError(f"{path}: damaged counter state") from None
 
 
-def _snapshot(record: dict[str, Any], restored: Callable[[dict[str, Any]], Any]) -> Snapshot:
+def _snapshot(record: dict[str, Any], restored: Callable[[dict[str, Any]], Blueprint]) -> Snapshot:
     key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
     if len(key) != 32 or len(stream_id) != 16 or not isinstance(record["simulated"], bool):
         raise ValueError

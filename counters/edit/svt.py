@@ -210,8 +210,9 @@ _ORIGINS, _STEPS = 0, 1
 class SVTNoise:
     """The noise of all runs, a pure function of (key, bucket, local step).
 
-    Z0 of bucket l is at (level 0, block l). Z_t is row (t-1) mod 64 of (level 1 + l div 2^32, block
-    (l mod 2^32) 2^32 + (t-1) div 64). No two runs share an address, whatever their lengths.
+    Z0 of bucket l is row l mod 64 of (level 0, block l div 64). Z_t is row (t-1) mod 64 of (level
+    1 + l div 2^32, block (l mod 2^32) 2^32 + (t-1) div 64). No two runs share an address, whatever their
+    lengths.
 
     Args:
         rule: the rule.
@@ -220,9 +221,10 @@ class SVTNoise:
 
     def __init__(self, rule: SVTRule, *, key: bytes) -> None:
         self._stream = Keystream(key)
-        self._origins = LaplaceRows([rule.origin_scale])
+        self._origins = LaplaceRows([rule.origin_scale] * _PAGE)
         self._steps = LaplaceRows([rule.step_scale] * _PAGE)
         self._page: tuple[int, int, Integers] | None = None
+        self._origin_page: tuple[int, list[int]] = (-1, [])
 
     def __repr__(self) -> str:
         return "SVTNoise(secret)"
@@ -230,7 +232,11 @@ class SVTNoise:
     def origin(self, bucket: int) -> int:
         """Return Z0 of a bucket, numbered from 1."""
         self._check(bucket, 1)
-        return self._origins.sample(self._stream, _ORIGINS, np.array([bucket])).block(0)[0]
+        block, row = divmod(bucket, _PAGE)
+        if self._origin_page[0] != block:
+            drawn = self._origins.sample(self._stream, _ORIGINS, np.array([block]))
+            self._origin_page = (block, drawn.block(0))
+        return self._origin_page[1][row]
 
     def steps(self, bucket: int, *, start: int, stop: int) -> Integers:
         """Return Z_t of the local steps t = start .. stop-1, start >= 1."""
@@ -265,29 +271,37 @@ def _integers(draws: Draws) -> Integers:
 
 
 def first_top(
-    rule: SVTRule, noise: SVTNoise, sums: Integers, *, bucket: int, clock: int, threshold: int
+    rule: SVTRule,
+    noise: SVTNoise,
+    sums: Integers,
+    *,
+    bucket: int,
+    clock: int,
+    threshold: int,
+    opened: int = 0,
 ) -> int:
     """Return the index of the first TOP among the next running sums of a run, or -1.
 
     Args:
         rule: the rule.
         noise: its noise.
-        sums: running sums of the bucket in input lattice steps, after each of k more steps.
+        sums: running sums in input lattice steps, after each of k more steps.
         bucket: l, from 1.
         clock: steps that the run has taken before these.
         threshold: tau of the bucket, in lattice points.
+        opened: running sum when the bucket began; what is compared are the differences.
     """
-    origin = noise.origin(bucket) + threshold
+    # v w + Z >= th + Z0 as (sum w + Z) - drift >= tau + Z0 + opened w
+    limit = np.array(noise.origin(bucket) + threshold + opened * rule.weight)
+    weight = np.array(rule.weight)
     begin, width = 0, _PAGE - clock % _PAGE  # the rest of a page, then more and more of them
     while begin < len(sums):
         end = min(begin + width, len(sums))
-        local = np.arange(clock + begin + 1, clock + end + 1)
-        left = add(
-            multiply(sums[begin:end], np.array(rule.weight)),
-            noise.steps(bucket, start=clock + begin + 1, stop=clock + end + 1),
-        )
-        right = add(rule.drift(local), np.array(origin))
-        tops = left >= right
+        drawn = noise.steps(bucket, start=clock + begin + 1, stop=clock + end + 1)
+        left = add(multiply(sums[begin:end], weight), drawn)
+        if rule.factor:
+            left = add(left, rule.drift(np.arange(clock + begin + 1, clock + end + 1)), sign=-1)
+        tops = left >= limit
         if tops.any():
             return begin + int(tops.argmax())
         begin, width = end, min(2 * width + _PAGE, 1 << 14) // _PAGE * _PAGE
