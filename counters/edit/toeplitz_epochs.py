@@ -89,14 +89,14 @@ class ToeplitzEpochs:
         digest.add("layout", self.layout.text).add("input places", self.input_places)
         return digest.add("places", self.places).digest()
 
-    def counters(self, epoch: int, length: int, purposes: Sequence[str]) -> list[ToeplitzNoise]:
+    def counters(
+        self, epoch: int, length: int, share: Fraction, purposes: Sequence[str]
+    ) -> list[ToeplitzNoise]:
         """Return the counters of an epoch, one a purpose."""
-        share = 1 - self.layout.shares[epoch]
-        return [self._noise(length, _root_down(share * self.mu**2), purpose) for purpose in purposes]
+        return [self._noise(length, _root_down((1 - share) * self.mu**2), purpose) for purpose in purposes]
 
-    def totals(self, epoch: int, purposes: Sequence[str]) -> list[ToeplitzNoise]:
+    def totals(self, epoch: int, share: Fraction, purposes: Sequence[str]) -> list[ToeplitzNoise]:
         """Return the totals of an epoch, one a purpose: processes of one step."""
-        share = self.layout.shares[epoch]
         return [self._noise(1, _root_down(share * self.mu**2), purpose) for purpose in purposes]
 
     def _noise(self, length: int, mu: Fraction, purpose: str) -> ToeplitzNoise:
