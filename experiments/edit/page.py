@@ -1,6 +1,6 @@
 """The page docs/edit-results.md, from results that are kept in docs/measurements.
 
-    trilift reproduce edit-table1 --runs 20000 --seed 1 --out FOLDER    # and edit-fig1b, edit-fig2, edit-fig3
+    trilift reproduce edit-table1 --runs 4000 --seed 1 --out FOLDER     # and edit-fig1b, edit-fig2, edit-fig3
     python -m trilift.experiments.edit.page --keep FOLDER --out docs    # take them into docs/measurements
     python -m trilift.experiments.edit.page --out docs                  # write the page and its pictures anew
 
@@ -18,8 +18,9 @@ from typing import Any
 
 from trilift.experiments.edit.attack import block_rates
 from trilift.experiments.edit.paper_constants import gaussian_constant
-from trilift.experiments.edit.plans import LN_DELTA
+from trilift.experiments.edit.plans import LN_DELTA, experiment
 from trilift.experiments.edit.predicted_advantage import doubling_noise_sd, predicted_advantage
+from trilift.experiments.edit.runner import points_file
 from trilift.experiments.edit.tables import BOUNDS, adversary_table, published_cell
 from trilift.experiments.edit.unreproduced import fill, why_not_published
 from trilift.lift.errors import ParameterError
@@ -61,20 +62,37 @@ def compact(value: Any) -> Any:
     return [compact(item) for item in value] if isinstance(value, list) else value
 
 
-def keep(name: str, *, folder: Path, measurements: Path) -> Path:
-    """Take the result of an experiment from its folder into docs/measurements, a point a line.
+def keep(name: str, *, folders: Sequence[Path], measurements: Path) -> Path:
+    """Take the points of an experiment into docs/measurements, of each the record with the most runs.
+
+    Args:
+        name: of the experiment.
+        folders: what ``trilift reproduce NAME --out`` wrote.
+        measurements: the folder to write into.
 
     Raises:
+        ParameterError: a point that no folder has.
         OSError: a file cannot be read or written.
     """
-    result = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    head = {key: value for key, value in result.items() if key not in ("points", "table")}
-    points = [
-        json.dumps(compact({k: v for k, v in point.items() if k != "correct"})) for point in result["points"]
-    ]
-    text = json.dumps(head)[:-1] + ', "points": [\n' + ",\n".join(points) + "\n]}\n"
+    chosen = experiment(name)
+    found: dict[str, dict[str, Any]] = {}
+    seeds = set()
+    for folder in folders:
+        path = points_file(chosen, folder=folder)
+        if path.is_file():
+            held = json.loads(path.read_text(encoding="utf-8"))
+            seeds.add(held["settings"]["seed"])
+            for key, record in held["points"].items():
+                if key not in found or record["runs"] > found[key]["runs"]:
+                    found[key] = record
+    missing = [point.key for point in chosen.points if point.key not in found]
+    if missing:
+        raise ParameterError(f"{len(missing)} points of {name} are missing, the first is {missing[0]}")
+    records = [{k: v for k, v in found[p.key].items() if k != "correct"} for p in chosen.points]
+    head = json.dumps({"experiment": name, "simulation": "floating-point noise", "seeds": sorted(seeds)})
+    lines = ",\n".join(json.dumps(compact(record)) for record in records)
     path = measurements / KEPT[name]
-    path.write_text(text, encoding="utf-8")
+    path.write_text(f'{head[:-1]}, "points": [\n{lines}\n]}}\n', encoding="utf-8")
     return path
 
 
@@ -107,6 +125,11 @@ def _error(row: dict[str, Any]) -> str:
         return "none"
     se = row["rmse_se"]
     return _digits(row["rmse"]) + ("" if se is None else f" ± {1.96 * se:.2g}")
+
+
+def _runs(records: Sequence[dict[str, Any]]) -> str:
+    counts = [r["runs"] for r in records]
+    return str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def _adversary(records: Sequence[dict[str, Any]], *, two_sided: bool = False) -> str:
@@ -204,7 +227,7 @@ def page(measurements: Path) -> str:
         SimECC together, by formulas alone; all others are those of `trilift.counters.edit`, simulated from
         the designs that its ledgers calibrate.""",
         "## Table 1: least error at a bound of the attack's advantage",
-        f"""T = 10^4, inputs of rate 0.1 and 0.9 in blocks of 10, δ = 1e-5, {table1[0]["runs"]} runs a point.
+        f"""T = 10^4, inputs of rate 0.1 and 0.9 in blocks of 10, δ = 1e-5, {_runs(table1)} runs a point.
         Of the 12 values of ε between 0.1 and 150, the one of least error whose upper confidence limit is
         within the bound (the paper does not state its rule; this one gives its figures). BaseCC and
         PartitionCC are private for swaps only, and that is what the attack uses.""",
@@ -224,12 +247,12 @@ def page(measurements: Path) -> str:
         _advantage_text(table1),
         "![Histograms of the attack's statistic](edit-fig2.png)",
         "## Error against the length",
-        f"""ε = 10, δ = 1e-5, rate 0.01, {by_length[0]["runs"]} runs a point. Before its first update a
+        f"""ε = 10, δ = 1e-5, rate 0.01, {_runs(by_length)} runs a point. Before its first update a
         mechanism shows 0.""",
         _by_length(by_length),
         "![Error against the length](edit-fig1b.png)",
         "## Other settings",
-        f"""T = 1000, {held["edit-fig3"][0]["runs"]} runs a point. The paper varies "other" parameters without
+        f"""T = 1000, {_runs(held["edit-fig3"])} runs a point. The paper varies "other" parameters without
         naming them; these are ours.""",
         "![Error against advantage in four settings](edit-fig3.png)",
         *grid_section(measurements),
@@ -261,12 +284,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page; with --keep, take results into docs/measurements first."""
     parser = argparse.ArgumentParser(description="Write edit-results.md and its pictures.")
     parser.add_argument("--out", type=Path, required=True, help="the folder docs")
-    parser.add_argument("--keep", type=Path, help="folder of results to take into docs/measurements")
+    parser.add_argument(
+        "--keep", type=Path, nargs="+", help="folders of results to take into docs/measurements"
+    )
     chosen = parser.parse_args(arguments)
-    if chosen.keep is not None:
-        for name in KEPT:
-            if (chosen.keep / f"{name}.json").is_file():
-                print(keep(name, folder=chosen.keep, measurements=chosen.out / "measurements"))
+    for name in KEPT if chosen.keep is not None else ():
+        print(keep(name, folders=chosen.keep, measurements=chosen.out / "measurements"))
     for path in write_page(chosen.out):
         print(path)
     return 0
