@@ -24,16 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trilift.counters.edit.base import BOUNDED
-from trilift.counters.edit.design import DISPLAYS, Design, make_design
-from trilift.counters.edit.variants import ACCOUNTINGS
+from trilift.counters.edit.choose import choose_design
+from trilift.counters.edit.choose import variants as choose_variants
+from trilift.counters.edit.design import Design
 from trilift.experiments.edit.designs import mechanism_of
 from trilift.experiments.edit.display import shown_at
-from trilift.experiments.edit.mechanisms import EditCounter
+from trilift.experiments.edit.mechanisms import EditCounter, NoisyCounter
 from trilift.experiments.edit.page import compact
+from trilift.experiments.edit.reference import gaussian_cc, horizon_gaussian
 from trilift.experiments.edit.streams import RateStream, block_stream, constant_stream
 from trilift.lift.errors import ParameterError
 
-__all__ = ["CELLS", "DELTA", "Cell", "cell_errors", "do_cell", "summary"]
+__all__ = ["CELLS", "DELTA", "Cell", "Variant", "cell_errors", "do_cell", "summary"]
 
 DELTA = "1/100000"
 _EPSILONS = ("1/2", "1", "3", "10", "30")
@@ -84,8 +86,35 @@ CELLS = (
 """The grid, and the block stream at epsilon = 10."""
 
 
+@dataclass(frozen=True)
+class Variant:
+    """One mechanism of a cell.
+
+    Attributes:
+        names: "mechanism", "accounting", "values", "times" (kinds of noise), "display".
+        predicted_rmse: its predicted error.
+        simulated: the mechanism in simulation.
+    """
+
+    names: dict[str, str]
+    predicted_rmse: float
+    simulated: EditCounter | NoisyCounter
+
+    @classmethod
+    def of(cls, design: Design, *, predicted_rmse: float) -> Variant:
+        """Return the variant of a design."""
+        names = {
+            "mechanism": design.mechanism,
+            "accounting": design.accounting,
+            "values": design.values.kind,
+            "times": design.times.kind,
+            "display": design.display,
+        }
+        return cls(names, predicted_rmse, mechanism_of(design))
+
+
 def cell_errors(
-    mechanisms: Sequence[EditCounter], *, cell: Cell, first: int, runs: int, seed: int
+    mechanisms: Sequence[EditCounter | NoisyCounter], *, cell: Cell, first: int, runs: int, seed: int
 ) -> NDArray[np.float64]:
     """Return root mean square errors, (mechanisms, runs), of runs first, ..., first + runs - 1 of a cell.
 
@@ -100,9 +129,13 @@ def cell_errors(
         spacing = -(-cell.steps // _SAMPLED)
         at = np.arange(1 + int(inputs.integers(spacing)), cell.steps + 1, spacing)
         for index, mechanism in enumerate(mechanisms):
-            times, values = mechanism.pairs(prefix, rng=np.random.default_rng([seed, place, run, index]))
-            delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
-            error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
+            rng = np.random.default_rng([seed, place, run, index])
+            if isinstance(mechanism, NoisyCounter):
+                error = mechanism.noise.draw(rng, runs=1, count=cell.steps)[0, at - 1]
+            else:
+                times, values = mechanism.pairs(prefix, rng=rng)
+                delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
+                error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
             errors[index, run - first] = math.sqrt(float(error @ error) / at.size)
     return errors
 
@@ -110,7 +143,7 @@ def cell_errors(
 def do_cell(
     cell: Cell,
     *,
-    designs: Sequence[Design],
+    variants: Sequence[Variant],
     chosen: int,
     seed: int = 0,
     runs: tuple[int, int] | None = None,
@@ -120,7 +153,7 @@ def do_cell(
 
     Args:
         cell: which.
-        designs: its variants.
+        variants: all of them.
         chosen: index of the automatic choice.
         seed: of everything.
         runs: of all, and of those near the best; None: as the grid has them.
@@ -132,7 +165,7 @@ def do_cell(
         "excess" (chosen / best - 1).
     """
     few, many = _RUNS[cell.steps] if runs is None else runs
-    mechanisms = [mechanism_of(design) for design in designs]
+    mechanisms = [variant.simulated for variant in variants]
     begun = time.perf_counter()
     errors = list(cell_errors(mechanisms, cell=cell, first=0, runs=few, seed=seed))
     limit = _NEAR * min(float(found.mean()) for found in errors)
@@ -142,23 +175,20 @@ def do_cell(
         more = cell_errors(own, cell=cell, first=few, runs=many - few, seed=seed)
         for i, found in zip(near, more, strict=True):
             errors[i] = np.concatenate([errors[i], found])
-    for design, found in zip(designs, errors, strict=True):
-        say(f"{cell.key}: {_label(design)}: {found.mean():.4g}, predicted {design.predicted_rmse or 0:.4g}")
+    for variant, found in zip(variants, errors, strict=True):
+        names = " ".join(variant.names.values())
+        say(f"{cell.key}: {names}: {found.mean():.4g}, predicted {variant.predicted_rmse:.4g}")
     say(f"{cell.key}: {time.perf_counter() - begun:.1f} s")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "mechanism": design.mechanism,
-            "accounting": design.accounting,
-            "values": design.values.kind,
-            "times": design.times.kind,
-            "display": design.display,
-            "predicted_rmse": design.predicted_rmse,
+            **variant.names,
+            "predicted_rmse": variant.predicted_rmse,
             "rmse": float(found.mean()),
             "rmse_se": float(found.std(ddof=1) / math.sqrt(found.size)) if found.size > 1 else None,
             "runs": int(found.size),
             "chosen": index == chosen,
         }
-        for index, (design, found) in enumerate(zip(designs, errors, strict=True))
+        for index, (variant, found) in enumerate(zip(variants, errors, strict=True))
     ]
     rows.sort(key=lambda row: float(row["rmse"]))
     mine = next(float(row["rmse"]) for row in rows if row["chosen"])
@@ -175,10 +205,6 @@ def do_cell(
     }
 
 
-def _label(design: Design) -> str:
-    return f"{design.mechanism} {design.accounting} {design.values.kind}/{design.times.kind} {design.display}"
-
-
 def summary(cells: Sequence[dict[str, Any]]) -> tuple[float, float]:
     """Return the largest excess of the choice over the best variant, and the largest relative error of a
     prediction (over variants within 1.3 times the best of their cell).
@@ -191,33 +217,33 @@ def summary(cells: Sequence[dict[str, Any]]) -> tuple[float, float]:
         abs(row["predicted_rmse"] / row["rmse"] - 1)
         for cell in cells
         for row in cell["variants"]
-        if row["predicted_rmse"] is not None and row["rmse"] <= _NEAR * cell["best_rmse"]
+        if row["rmse"] <= _NEAR * cell["best_rmse"]
     ]
     return max((cell["excess"] for cell in cells), default=0.0), max(off, default=0.0)
 
 
-def _variants(cell: Cell) -> tuple[list[Design], int]:
+def _variants(cell: Cell) -> tuple[list[Variant], int]:
     """Return all variants of a cell and the index of the automatic choice."""
-    designs = []
-    for accounting, mechanisms in ACCOUNTINGS.items():
-        bases = BOUNDED if accounting == "sharp" else ("cc",)
-        for mechanism in mechanisms:
-            for base in bases:
-                for display in DISPLAYS:
-                    designs.append(
-                        make_design(
-                            Fraction(cell.epsilon),
-                            delta=Fraction(DELTA),
-                            mechanism=mechanism,
-                            accounting=accounting,
-                            base=base,
-                            horizon=cell.steps,
-                            rate=cell.mean_rate,
-                            display=display,
-                        )
-                    )
-    predicted = [design.predicted_rmse or math.inf for design in designs]
-    return designs, predicted.index(min(predicted))
+    asked: dict[str, Any] = {"delta": Fraction(DELTA), "horizon": cell.steps, "rate": cell.mean_rate}
+    epsilon, ln_delta = Fraction(cell.epsilon), math.log(Fraction(DELTA))
+    automatic = choose_design(epsilon, **asked)
+    found, chosen = [], -1
+    for choice in choose_variants(epsilon, bases=BOUNDED, **asked):
+        if choice.design is not None:
+            if (choice.design.display, choice.design.digest) == (automatic.display, automatic.digest):
+                chosen = len(found)
+            found.append(Variant.of(choice.design, predicted_rmse=choice.predicted_rmse))
+            continue
+        make = gaussian_cc if choice.mechanism == "gaussian" else horizon_gaussian
+        counter = make(float(epsilon), ln_delta=ln_delta, steps=cell.steps)
+        names = {"mechanism": choice.mechanism, "accounting": choice.accounting, "values": choice.base}
+        names |= {"times": choice.base, "display": choice.display}
+        found.append(Variant(names, choice.predicted_rmse, counter))
+    if chosen < 0:
+        chosen = len(found)
+        error = automatic.predict(horizon=cell.steps, rate=cell.mean_rate).rmse
+        found.append(Variant.of(automatic, predicted_rmse=error))
+    return found, chosen
 
 
 def _read(path: Path, seed: int) -> dict[str, Any]:
@@ -257,10 +283,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     held = _read(chosen.out, chosen.seed)
     for cell in _left(held, chosen.only):
-        designs, index = _variants(cell)
+        variants, index = _variants(cell)
         held["cells"][cell.key] = do_cell(
             cell,
-            designs=designs,
+            variants=variants,
             chosen=index,
             seed=chosen.seed,
             say=lambda text: print(text, file=sys.stderr, flush=True),

@@ -30,7 +30,7 @@ def load_grid(measurements: Path) -> list[dict[str, Any]]:
 def _variant(row: dict[str, Any]) -> str:
     bases = row["values"] if row["values"] == row["times"] else f"{row['values']}, {row['times']}"
     shown = "" if row["display"] == "latest" else f", {row['display']}"
-    names = {"simecc": "SimECC", "ecc": "ECC"}
+    names = {"simecc": "SimECC", "ecc": "ECC", "gaussian": "GaussianCC"}
     return f"{names.get(row['mechanism'], row['mechanism'])} {row['accounting']}, {bases}{shown}"
 
 
