@@ -10,11 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 from trilift.artifacts import load_stage, load_stage_l2
-from trilift.counters.edit.tails import gaussian_quantile, grouped_quantiles, laplace_quantile
-from trilift.lift import Chain, level_max_row_norms_sq, row_norms_sq
+from trilift.counters.edit.tails import gaussian_quantile
+from trilift.lift import Chain, row_norms_sq
 from trilift.lift.checks import choice
 from trilift.lift.errors import HorizonError, ParameterError
-from trilift.lift.rows import row_entries
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.keys import simulation_key
 from trilift.stream.process import NoiseProcess
@@ -26,7 +25,9 @@ __all__ = [
     "UNBOUNDED",
     "BaseSpec",
     "chain_ledger",
-    "octave_ends",
+    "level_scales",
+    "public_epochs",
+    "row_places",
     "spec_chain",
 ]
 
@@ -37,7 +38,6 @@ UNBOUNDED = ("cc", "gaussian-tapered", "tapered", "relay", "doubling")
 KINDS = (*BOUNDED, *UNBOUNDED)
 GAUSSIAN = ("toeplitz", "l2-chain", "cc", "gaussian-tapered")
 
-_EXACT_TAILS = 1024  # more buckets than this share bounds on their tails
 _EXACT_ROWS = 4096
 _PUBLIC = bytes(16)
 
@@ -89,7 +89,10 @@ class BaseSpec:
             places: binary places of the output lattice, at least ``input_places``.
             input_places: inputs are multiples of 2^-input_places.
         """
-        return _build(self, key, stream_id, purpose, places, input_places)
+        process: NoiseProcess = _build(
+            self, purpose=purpose, places=places, input_places=input_places, key=key, stream_id=stream_id
+        )
+        return process
 
     def sd(self, indices: Any) -> FloatArray:
         """Return standard deviations at 0-based bucket indices, rounding to integers left out.
@@ -103,7 +106,7 @@ class BaseSpec:
         return _sd(self, where)
 
     def delays(self, start: int, stop: int, ln_failures: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the least integers alpha found with Pr[alpha_l + N_l <= 0] <= e^ln_failure_l, N_l rounded to integers.
+        """Return integers alpha with Pr[alpha_l + N_l <= 0] <= e^ln_failure_l, N_l rounded to integers.
 
         floor(N + 1/2) <= -alpha only if N < 1/2 - alpha, so alpha is the upper quantile of N plus 1/2,
         rounded up.
@@ -119,7 +122,9 @@ class BaseSpec:
         if self.gaussian:
             x = _sd(self, np.arange(start, stop)) * gaussian_quantile(wanted) + _rounding(self, stop)
         else:
-            x = _laplace_quantiles(self, start, stop, wanted)
+            from trilift.counters.edit.base_tails import laplace_quantiles  # which is about bases
+
+            x = laplace_quantiles(self, start, stop, wanted)
         return np.ceil(x * (1.0 + 1e-9) + 0.5 + 1e-9).astype(np.int64)
 
     def tail_quantile(self, index: int, ln_failure: float) -> float:
@@ -128,7 +133,9 @@ class BaseSpec:
         if self.gaussian:
             bound = _sd(self, np.array([index])) * gaussian_quantile(wanted) + _rounding(self, index + 1)
             return float(bound[0]) * (1.0 + 1e-9)
-        return float(_laplace_quantiles(self, index, index + 1, wanted)[0]) * (1.0 + 1e-9)
+        from trilift.counters.edit.base_tails import laplace_quantiles
+
+        return float(laplace_quantiles(self, index, index + 1, wanted)[0]) * (1.0 + 1e-9)
 
     def record(self) -> dict[str, Any]:
         """Return all of it for JSON, exact numbers as strings (floats keep every digit there)."""
@@ -165,10 +172,7 @@ def spec_chain(kind: str, names: tuple[str, ...]) -> Chain:
     return Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])
 
 
-def _build(
-    spec: BaseSpec, key: bytes, stream_id: bytes, purpose: str, places: int, input_places: int
-) -> NoiseProcess:
-    common: dict[str, Any] = {"key": key, "stream_id": stream_id}
+def _build(spec: BaseSpec, *, purpose: str, places: int, input_places: int, **common: bytes) -> Any:
     if spec.kind == "toeplitz":
         from trilift.stream.toeplitz_noise import ToeplitzNoise
 
@@ -229,7 +233,7 @@ def _epochs(
 
 
 @lru_cache(maxsize=8)
-def _public_epochs(spec: BaseSpec) -> EpochNoise:
+def public_epochs(spec: BaseSpec) -> EpochNoise:
     """The process under a key that everybody knows: for what is public about it."""
     return _epochs(
         spec,
@@ -249,7 +253,7 @@ def _sd(spec: BaseSpec, where: Any) -> FloatArray:
         return _toeplitz_sigma(spec) * np.sqrt(_toeplitz_rows(spec.capacity or 0)[where])
     if spec.kind in BOUNDED:
         norms = row_norms_sq(spec_chain(spec.kind, spec.names).to_float(), where)
-        scales = _level_scales(spec)
+        scales = level_scales(spec)
         factor = 2.0 if spec.kind == "chain" else 1.0
         return np.asarray(np.sqrt(factor * scales**2 @ norms))
     if spec.gaussian:
@@ -258,7 +262,7 @@ def _sd(spec: BaseSpec, where: Any) -> FloatArray:
         return toeplitz_epoch_sd(
             spec.kind, float(spec.mu or 1) * (1.0 - 1e-4), where, change=float(spec.change)
         )
-    return np.sqrt(_public_epochs(spec).variance(where))
+    return np.sqrt(public_epochs(spec).variance(where))
 
 
 @lru_cache(maxsize=16)
@@ -290,12 +294,13 @@ def _scales_of(spec: BaseSpec) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=64)
-def _places(spec: BaseSpec) -> tuple[tuple[int, ...], ...]:
+def row_places(spec: BaseSpec) -> tuple[tuple[int, ...], ...]:
     """The row lattices of every level: -1 for rows that are not measured."""
     return tuple(level.places for level in chain_ledger(spec).levels)
 
 
-def _level_scales(spec: BaseSpec) -> FloatArray:
+def level_scales(spec: BaseSpec) -> FloatArray:
+    """Return the noise scales of a bounded chain's levels, finest first."""
     return np.array(_scales_of(spec))
 
 
@@ -308,89 +313,6 @@ def _rounding(spec: BaseSpec, stop: int) -> float:
     if spec.kind != "l2-chain":
         return (2.0 * math.sqrt(stop) + 1.0) * 2.0**-32 * 64
     chain = spec_chain(spec.kind, spec.names).to_float()
-    scales = _level_scales(spec)
+    scales = level_scales(spec)
     rows = [np.abs(stage.A).sum(axis=1).max() + np.abs(stage.g).sum() for stage in chain.levels]
     return float(scales @ np.array(rows)) * 2.0**-11
-
-
-# -- tails of Laplace noise ---------------------------------------------------------------------------
-
-
-def _laplace_quantiles(spec: BaseSpec, start: int, stop: int, wanted: FloatArray) -> FloatArray:
-    if spec.capacity is None:
-        ends = octave_ends(start, stop)
-        pairs = zip(ends.tolist(), wanted.tolist(), strict=True)
-        return np.array([_epoch_quantile(spec, end, failure) for end, failure in pairs])
-    chain = spec_chain(spec.kind, spec.names).to_float()
-    if spec.capacity > _EXACT_TAILS:
-        return _by_groups([_group_bounds(chain, _level_scales(spec), spec.capacity)], wanted)
-    steps = [np.array([math.ldexp(1.0, -p) if p >= 0 else 0.0 for p in entry]) for entry in _places(spec)]
-    values = []
-    for index, failure in zip(range(start, stop), wanted.tolist(), strict=True):
-        coefficients, lattice = [], 0.0
-        for scale, step, row in zip(_level_scales(spec), steps, row_entries(chain, index), strict=True):
-            for block in row.values():
-                coefficients.append(scale * block)
-                lattice += float(np.abs(block) @ step)
-        values.append(laplace_quantile(np.concatenate(coefficients), failure, lattice=lattice))
-    return np.array(values)
-
-
-def _group_bounds(chain: Chain, scales: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return for every level the largest sum a^2 and the largest |a| over the first ``count`` steps.
-
-    A coefficient is a convex combination of entries of A's rows and of g, so no larger than the largest.
-    """
-    sums = scales**2 * level_max_row_norms_sq(chain, count)
-    tops = [
-        scale * max(float(np.abs(stage.A).max()), float(np.abs(stage.g).max(initial=0.0)))
-        for scale, stage in zip(scales, chain.levels, strict=True)
-    ]
-    return np.asarray(sums), np.array(tops)
-
-
-def _by_groups(groups: list[tuple[FloatArray, FloatArray]], wanted: FloatArray) -> FloatArray:
-    sums = np.concatenate([sums for sums, _ in groups])
-    tops = np.concatenate([tops for _, tops in groups])
-    used = sums > 0
-    unique, where = np.unique(wanted, return_inverse=True)
-    columns = np.repeat(sums[used][:, None], unique.size, axis=1)
-    return np.asarray(grouped_quantiles(columns, tops[used], unique)[where])
-
-
-def octave_ends(start: int, stop: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return for every bucket the end of its quarter octave; those in one share a bound on their tails.
-
-    >>> octave_ends(0, 12).tolist()
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 10, 12, 12]
-    """
-    index = np.arange(start, stop, dtype=np.int64)
-    bits = np.maximum(np.frexp(np.maximum(index, 1).astype(np.float64))[1] - 3, 0).astype(np.int64)
-    return np.asarray(((index >> bits) + 1) << bits)
-
-
-@lru_cache(maxsize=4096)
-def _epoch_quantile(spec: BaseSpec, end: int, ln_failure: float) -> float:
-    """A bound for all buckets before ``end`` within its quarter octave, from what their epochs are made of."""
-    noise = _public_epochs(spec)
-    worst = 0.0
-    first, last = end - max(1 << max((end - 1).bit_length() - 3, 0), 1), end - 1
-    layout = noise.layout
-    for epoch in range(int(layout.epoch_of([first])[0]), int(layout.epoch_of([last])[0]) + 1):
-        groups = []
-        final = min(last, layout.ends[epoch] - 1)
-        for kind, number, local in noise.parts(final):
-            process: Any = noise.process(kind, number)
-            chain, scales = process.chain.to_float(), np.array([float(s) for s in process.ledger.scales])
-            if (kind, number) == ("epoch", epoch):
-                groups.append(_group_bounds(chain, scales, local + 1))
-            else:
-                norms = scales**2 * row_norms_sq(chain, [local])[:, 0]
-                groups.append((norms, _group_bounds(chain, scales, local + 1)[1]))
-        if layout.shares[epoch] > 0 and layout.length(epoch) > 1:  # its last step shows its total
-            inside = max(final - (final == layout.ends[epoch] - 1), layout.start(epoch))
-            process = noise.process("epoch", epoch)
-            chain, scales = process.chain.to_float(), np.array([float(s) for s in process.ledger.scales])
-            groups.append(_group_bounds(chain, scales, inside - layout.start(epoch) + 1))
-        worst = max(worst, float(_by_groups(groups, np.array([ln_failure]))[0]))
-    return worst

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from trilift.counters.edit.base import BaseSpec, octave_ends
+from trilift.counters.edit.base import BaseSpec
+from trilift.counters.edit.base_tails import octave_ends
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.predict import Prediction, lengths_of, predict

@@ -87,11 +87,11 @@ def lengths_of(part: SimPartRule | PartRule, *, horizon: int, rate: float) -> Le
     (ln(b1 / (2 r)) - ln E), if that is positive, and Z0 moves the threshold.
     """
     if isinstance(part, SimPartRule):
-        m1, m2, m3 = part.moments()
+        m1 = part.moments()[0]
         index = _grid(horizon / m1 + 1)
         shift = float(part.drift) * np.log(index + 1.0)  # ceil adds up to 1
         shift = shift + (0.5 if part.drift else 0.0) * (index > 0)
-        return _collect(index, m1, m2 - m1 * m1, m3, shift, rate)
+        return _collect(index, part.moments(), shift=shift, rate=rate)
     pace = min(1.0, max(rate, 1e-9))
     if not part.clock_drift and float(part.tau) < _LEVELS:
         m1, m2, m3, n1, n2 = _part_moments(float(part.tau), float(part.scale0), float(part.scale_t), pace)
@@ -126,12 +126,13 @@ def _part_moments(tau: float, b0: float, b1: float, r: float) -> tuple[float, fl
 
     And the first two moments of the number of events so far in the bucket that is open at a random time.
 
-    A step brings an event with probability r and then ends the bucket with probability p_n = Pr[Z_t >= tau + Z_0 - n]
-    at n events. The step stays at n with (1-r)(1-p_n) and goes on to n+1 with r (1 - p_(n+1)).
+    A step brings an event with probability r and then ends the bucket with probability p_n at n events, p_n
+    = Pr[Z_t >= tau + Z_0 - n]. The step stays at n with (1-r)(1-p_n) and goes on to n+1 with r (1 -
+    p_(n+1)).
     """
     quantiles = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     z = -np.sign(quantiles - 0.5) * b0 * np.log1p(-2.0 * np.abs(quantiles - 0.5))
-    top = int(math.ceil(tau + float(z.max()) + 12.0 * b1)) + 2
+    top = math.ceil(tau + float(z.max()) + 12.0 * b1) + 2
     gap = tau + z[None, :] - np.arange(top + 2)[:, None]
     p = np.where(gap >= 0.0, 0.5 * np.exp(-np.abs(gap) / b1), 1.0 - 0.5 * np.exp(-np.abs(gap) / b1))
     stop = 1.0 - (1.0 - r) * (1.0 - p[:-1])
@@ -153,8 +154,9 @@ def _part_moments(tau: float, b0: float, b1: float, r: float) -> tuple[float, fl
 
 
 def _collect(
-    index: FloatArray, m1: float, variance: float, m3: float, shift: FloatArray, rate: float
+    index: FloatArray, moments: tuple[float, float, float], *, shift: FloatArray, rate: float
 ) -> Lengths:
+    m1, variance, m3 = moments[0], moments[1] - moments[0] ** 2, moments[2]
     mean = m1 + shift
     second = variance + mean**2
     third = m3 + 3 * (variance + m1 * m1) * shift + 3 * m1 * shift**2 + shift**3

@@ -1,4 +1,4 @@
-"""How a stream is cut into buckets: lengths that read no data (SimPart), or thresholds on running sums (Part).
+"""How a stream is cut into buckets: lengths that read no data, or thresholds on running sums.
 
 Buckets are numbered 0, 1, ... in arrays; bucket l = 1, 2, ... of the papers is index l - 1. Both rules know
 what they cost edit neighbours (``cost``) and what their good event may fail with (``ln_failure``); the
@@ -271,7 +271,7 @@ class PartRule:
 
     @classmethod
     def paper(cls, epsilon: Fraction, *, ln_failure: Fraction) -> PartRule:
-        """Return the paper's: tau = 1 + (8/eps_p) ln(pi^2 / (4 delta_E)), rounded up to 2^-10, and its drifts."""
+        """Return the paper's: tau = 1 + (8/eps_p) ln(pi^2 / (4 delta_E)), rounded up, and its drifts."""
 
         def need() -> Any:
             import flint

@@ -94,7 +94,7 @@ def _refined(squares: FloatArray, ln_failure: float, bound: float, h: float) -> 
     """Return a bound on the quantile from the tilted integral, or ``bound`` where that is not settled."""
     ln_m = float(-np.log1p(-squares * h * h).sum())
     sd = math.sqrt(float((2 * squares * (1 + squares * h * h) / (1 - squares * h * h) ** 2).sum()))
-    # k < 0: e^(-h |k| P) over the failure; k > 0 likewise small as the law beyond x falls faster than e^(-h x)
+    # k < 0: e^(-h |k| P) over the failure; k > 0: the law beyond x falls faster than e^(-h x)
     period = max((-ln_failure + 25.0) / h, 24.0 * sd, 2.5 * bound)
     step = 2.0 * math.pi / period
     top = 4.0 / sd

@@ -146,7 +146,7 @@ def _norms(log_size: int) -> FloatArray:
 
 
 def toeplitz_epoch_sd(kind: str, mu: float, indices: Any, *, change: float = 1.0) -> FloatArray:
-    """Return standard deviations at 0-based steps (floats; the lattice moves them by a relative 1e-4 at most).
+    """Return standard deviations at 0-based steps, in floats; the lattice moves them by 1e-4 at most.
 
     Inside epoch j, with C = change / mu: C^2 (closed + S_N S_m / (1 - a_j)); closed sums 1/a_i over the
     epochs before, or S_N^2 / (1 - a_i) where a_i = 0. At the end of an epoch with a_j > 0 its own total

@@ -1,8 +1,9 @@
-"""Free parameters of the sharp accounting, chosen for the least predicted error (floats; nothing private rests on them)."""
+"""Free parameters of the sharp accounting, chosen for the least predicted error (floats, for plans alone)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +17,7 @@ from trilift.counters.edit.units import Unit, round_capacity, unit_of
 from trilift.lift.rows import row_entries
 from trilift.stream.gdp import ln_delta_float
 
-__all__ = ["Split", "best_split", "buckets_needed"]
+__all__ = ["NOMINAL_HORIZON", "Split", "Task", "best_split", "buckets_needed", "capacity_of"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -43,7 +44,7 @@ class Split:
 
 
 def buckets_needed(lengths: Lengths, horizon: int) -> float:
-    """Return a number of buckets that is next to never exceeded within the horizon (7 standard deviations)."""
+    """Return a number of buckets that is next to never exceeded (7 standard deviations more)."""
     ends = lengths.starts + lengths.first
     mean = float(np.interp(horizon, ends, lengths.index)) + 1.0
     if mean >= lengths.index[-1]:
@@ -69,9 +70,10 @@ def capacity_of(part: SimPartRule | PartRule, horizon: int) -> int:
     return min(round_capacity(buckets_needed(lengths, horizon)), _MOST_BUCKETS)
 
 
-def _few(capacity: int) -> int:
-    """One capacity an octave is enough for tuning, and none above 8192: costs grow with the logarithm."""
-    return min(1 << (capacity - 1).bit_length(), _TUNED_FOR)
+def _few(kind: str, capacity: int) -> int:
+    """A few capacities are enough for tuning: costs grow with the logarithm. Chains take time to look at."""
+    bits = (capacity - 1).bit_length()
+    return min(1 << (bits if kind == "toeplitz" else 2 * -(-bits // 2)), _TUNED_FOR)
 
 
 @lru_cache(maxsize=512)
@@ -102,21 +104,11 @@ def _tail_ratio(unit: Unit, ln_failure: float) -> float:
     return laplace_quantile(coefficients, ln_failure) / math.sqrt(2.0 * float((coefficients**2).sum()))
 
 
-def best_split(
-    mechanism: str,
-    *,
-    epsilon: float,
-    ln_noise: float | None,
-    ln_delays: float,
-    ln_partition: float,
-    kind: str,
-    horizon: int | None,
-    rate: float,
-    display: str,
-) -> Split:
-    """Return the best split of epsilon found.
+@dataclass(frozen=True)
+class Task:
+    """What a design is tuned for.
 
-    Args:
+    Attributes:
         mechanism: "simecc" or "ecc".
         epsilon: all of it.
         ln_noise: ln of delta_G, None for Laplace noise.
@@ -128,86 +120,70 @@ def best_split(
         display: "latest" or "extrapolated".
     """
 
-    def at(fraction: float, shares: tuple[float, ...]) -> Split:
-        return _best_share(
-            mechanism,
-            epsilon,
-            fraction,
-            shares,
-            ln_noise,
-            ln_delays,
-            ln_partition,
-            kind,
-            horizon,
-            rate,
-            display,
-        )
+    mechanism: str
+    epsilon: float
+    ln_noise: float | None
+    ln_delays: float
+    ln_partition: float
+    kind: str
+    horizon: int | None
+    rate: float
+    display: str
 
-    found = [at(fraction, _SHARES) for fraction in np.geomspace(0.02, 0.8, 9)]
+
+def best_split(task: Task) -> Split:
+    """Return the best division of epsilon found."""
+    found = [_best_share(task, fraction, _SHARES) for fraction in np.geomspace(0.02, 0.8, 9).tolist()]
     best = min(found, key=lambda split: split.rmse)
     for width in (1.35, 1.1):
-        centre = best.partition / epsilon
-        shares = tuple(
-            np.clip(best.counts + (width - 1.0) * np.array([-0.5, -0.25, 0.0, 0.25, 0.5]), 0.02, 0.98)
-        )
-        fractions = [
-            min(centre * factor, 0.95) for factor in (1 / width, 1 / math.sqrt(width), 1.0, width**0.5, width)
-        ]
-        best = min([best, *(at(fraction, shares) for fraction in fractions)], key=lambda split: split.rmse)
+        centre = best.partition / task.epsilon
+        near = best.counts + (width - 1.0) * np.array([-0.5, -0.25, 0.0, 0.25, 0.5])
+        shares = tuple(np.clip(near, 0.02, 0.98).tolist())
+        for power in (-1.0, -0.5, 0.0, 0.5, 1.0):
+            one = _best_share(task, min(centre * width**power, 0.95), shares)
+            best = min(best, one, key=lambda split: split.rmse)
     return best
 
 
-def _best_share(
-    mechanism: str,
-    epsilon: float,
-    fraction: float,
-    shares: tuple[float, ...],
-    ln_noise: float | None,
-    ln_delays: float,
-    ln_partition: float,
-    kind: str,
-    horizon: int | None,
-    rate: float,
-    display: str,
-) -> Split:
-    cost = fraction * epsilon
-    part = float_part(mechanism, cost, ln_partition, horizon)
-    T = NOMINAL_HORIZON if horizon is None else horizon
-    lengths = lengths_of(part, horizon=T, rate=rate)
-    unit = unit_of(kind, None if horizon is None else _few(capacity_of(part, horizon)))
-    last = (unit.capacity or 1 << 62) - 1
+def _best_share(task: Task, fraction: float, shares: tuple[float, ...]) -> Split:
+    cost = fraction * task.epsilon
+    part = float_part(task.mechanism, cost, task.ln_partition, task.horizon)
+    T = NOMINAL_HORIZON if task.horizon is None else task.horizon
+    lengths = lengths_of(part, horizon=T, rate=task.rate)
+    capacity = None if task.horizon is None else _few(task.kind, capacity_of(part, task.horizon))
+    unit = unit_of(task.kind, capacity)
+    last = (capacity or 1 << 62) - 1
     sd = unit.sd(np.minimum(lengths.index.astype(np.int64), last))
-    rest = epsilon - cost
-    if unit.capacity is None:
-        ln_each = ln_delays - np.log(lengths.index + 1.0) - np.log(lengths.index + 2.0)
+    if capacity is None:
+        ln_each = task.ln_delays - np.log(lengths.index + 1.0) - np.log(lengths.index + 2.0)
     else:
-        ln_each = np.full(len(sd), ln_delays - math.log(unit.capacity))
+        ln_each = np.full(len(sd), task.ln_delays - math.log(capacity))
+    rest = task.epsilon - cost
     if unit.gaussian:
-        total = _mu(rest, ln_noise or 0.0) ** 2
+        total = _mu(rest, task.ln_noise or 0.0) ** 2
         ratio = gaussian_quantile(ln_each)
     else:
         total = rest
         ratio = np.full(len(sd), _tail_ratio(unit, round(float(ln_each[len(sd) // 2]), 1)))
-    counts, times = float(unit.factors.counts), float(unit.factors.times)
     best = Split(cost, 0.5, math.inf)
     for share in shares:
-        first, second = share * total / counts, (1 - share) * total / times
+        first = share * total / float(unit.factors.counts)
+        second = (1 - share) * total / float(unit.factors.times)
         if unit.gaussian:
             first, second = math.sqrt(first), math.sqrt(second)
-        alpha = ratio * sd / second + 1.0
-
-        def look(values: FloatArray) -> Any:
-            return lambda index: np.interp(index, lengths.index, values)
-
         made = predict(
             lengths,
-            values_sd=look(sd / first),
-            times_sd=look(sd / second),
-            alphas=look(alpha),
+            values_sd=_looking_up(lengths, sd / first),
+            times_sd=_looking_up(lengths, sd / second),
+            alphas=_looking_up(lengths, ratio * sd / second + 1.0),
             horizon=T,
-            rate=rate,
-            display=display,
+            rate=task.rate,
+            display=task.display,
         )
         if made.rmse < best.rmse:
             best = Split(cost, share, made.rmse)
     return best
+
+
+def _looking_up(lengths: Lengths, values: FloatArray) -> Callable[[Any], FloatArray]:
+    return lambda index: np.asarray(np.interp(index, lengths.index, values))

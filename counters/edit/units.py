@@ -1,4 +1,4 @@
-"""Candidates for the noise of a design, before its budget is divided: what a unit of budget gives and costs."""
+"""Candidates for the noise of a design: what a unit of budget gives and costs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Unit:
 
 
 def round_capacity(buckets: float) -> int:
-    """Return a capacity that is at least this, on a coarse grid, so that few different ones are ever computed.
+    """Return a capacity that is at least this, on a coarse grid, so that few are ever computed.
 
     >>> [round_capacity(x) for x in (1, 9.5, 70, 1000)]
     [1, 10, 72, 1024]

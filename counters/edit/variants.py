@@ -23,22 +23,26 @@ A capacity K changes nothing: let the mechanism go on for ever and release only 
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from math import isqrt
 from typing import Any
 
 from trilift.counters.edit.base import GAUSSIAN, KINDS, UNBOUNDED, BaseSpec
 from trilift.counters.edit.design import DISPLAYS, MECHANISMS, Design
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
+from trilift.counters.edit.reference import (
+    HAIR,
+    joint_design,
+    paper_design,
+    partition_reason,
+    root_down,
+    served,
+)
 from trilift.counters.edit.rules import PartRule, SimPartRule
-from trilift.counters.edit.toeplitz_epochs import LAYOUTS
-from trilift.counters.edit.tune import Split, best_split, capacity_of
+from trilift.counters.edit.tune import Split, Task, best_split, capacity_of
 from trilift.counters.edit.units import Unit, unit_of
 from trilift.lift.checks import choice, fail, finite, integer, rational
 from trilift.lift.errors import ParameterError
-from trilift.stream.balls import ball, narrow
 from trilift.stream.gdp import ln_delta_bounds, ln_of, mu_for
 
 __all__ = ["ACCOUNTINGS", "build"]
@@ -59,7 +63,6 @@ PURE_FROM = 100
 """Least epsilon from which "auto" looks at pure bases too (they win from about 300 on)."""
 
 _MU_BITS = 48
-_HAIR = 1 - Fraction(1, 1 << 40)  # delta that roundings of logarithms may take
 _MIN_EPSILON, _MAX_EPSILON = Fraction(1, 10**6), Fraction(10**6)
 
 
@@ -94,7 +97,7 @@ def build(
     if accounting != "sharp":
         if base not in ("auto", "cc"):
             raise ParameterError(f"accounting {accounting!r} is of the paper's own base, 'cc', got {base!r}")
-        maker = _joint if accounting.startswith("joint") else _paper
+        maker = joint_design if accounting.startswith("joint") else paper_design
         return maker(asked, failure, mechanism=mechanism, accounting=accounting, **common)
     if base == "auto":
         kinds = auto_kinds(T, asked)
@@ -116,17 +119,12 @@ def auto_kinds(horizon: int | None, epsilon: Fraction) -> tuple[str, ...]:
     return ("toeplitz", "chain") if pure else ("toeplitz",)
 
 
-def served(kind: str) -> int | None:
-    """Return how many buckets an unbounded kind serves, None for as many as there may be."""
-    return LAYOUTS[kind].ends[-1] if kind in LAYOUTS else None
-
-
 # -- ours ---------------------------------------------------------------------------------------------
 
 
 def _deltas(failure: Fraction, gaussian: bool) -> tuple[Fraction, Fraction, Fraction]:
-    """Return (delta_G, eta, delta_E): proportions near the best for small deltas, where they hardly matter."""
-    usable = failure * _HAIR
+    """Return (delta_G, eta, delta_E): for small deltas their proportions hardly matter."""
+    usable = failure * HAIR
     shares = (
         (Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))
         if gaussian
@@ -139,15 +137,17 @@ def _split(epsilon: Fraction, failure: Fraction, mechanism: str, kind: str, comm
     gaussian = kind in GAUSSIAN
     noise, delays, partition = _deltas(failure, gaussian)
     return best_split(
-        mechanism,
-        epsilon=float(epsilon),
-        ln_noise=math.log(noise) if noise else None,
-        ln_delays=math.log(delays),
-        ln_partition=math.log(partition),
-        kind=kind,
-        horizon=common["horizon"],
-        rate=common["rate"],
-        display=common["display"],
+        Task(
+            mechanism=mechanism,
+            epsilon=float(epsilon),
+            ln_noise=float(ln_of(noise)[0]) if noise else None,
+            ln_delays=float(ln_of(delays)[0]),
+            ln_partition=float(ln_of(partition)[0]),
+            kind=kind,
+            horizon=common["horizon"],
+            rate=common["rate"],
+            display=common["display"],
+        )
     )
 
 
@@ -187,7 +187,7 @@ def _sharp(
     values, times, noise_part = _noise(unit, rest, noise, split.counts, change=rule.largest)
     ln_delays = ln_of(delays)
     parts = (
-        LedgerPart("partition", part.cost, part.ln_failure, _partition_reason(part)),
+        LedgerPart("partition", part.cost, part.ln_failure, partition_reason(part)),
         noise_part,
         LedgerPart(
             "delays", Fraction(0), ln_delays[1], "a release time that its delay does not cover, paid once"
@@ -224,19 +224,19 @@ def _noise(
         spent = factors.counts * first + factors.times * second
         reason = (
             f"counts {float(factors.counts):.4g} x {float(first):.6g} + release times "
-            f"{float(factors.times):.4g} x {float(second):.6g} (suprema over the coupling x epsilon of one input)"
+            f"{float(factors.times):.4g} x {float(second):.6g} (suprema x epsilon of one input)"
         )
         part = LedgerPart("counts and release times", spent, None, reason)
     else:
         mu = mu_for(rest, ln_delta=ln_of(noise)[0])
-        first = _root(counts_share * mu * mu / factors.counts)
-        second = _root((mu * mu - factors.counts * first * first) / factors.times)
+        first = root_down(counts_share * mu * mu / factors.counts)
+        second = root_down((mu * mu - factors.counts * first * first) / factors.times)
         total_sq = factors.counts * first**2 + factors.times * second**2
         if total_sq > mu * mu:
             raise ParameterError("the division of mu does not add up")
         reason = (
             f"{float(factors.counts):.4g} x {float(first):.6g}^2 + {float(factors.times):.4g} x "
-            f"{float(second):.6g}^2 <= mu^2, mu = {float(mu):.6g} (suprema over the coupling x mu^2 of one input)"
+            f"{float(second):.6g}^2 <= mu^2, mu = {float(mu):.6g} (suprema x mu^2 of one input)"
         )
         part = LedgerPart("counts and release times", rest, ln_delta_bounds(rest, mu=mu)[1], reason)
     return unit.spec(first, change=change), unit.spec(second), part
@@ -247,187 +247,3 @@ def _dyadic(value: Fraction, bits: int) -> Fraction:
     size = value.numerator.bit_length() - value.denominator.bit_length()
     unit = Fraction(2) ** (size - bits)
     return (value // unit) * unit
-
-
-def _root(square: Fraction) -> Fraction:
-    """Return a square root, rounded down to about 48 binary digits."""
-    size = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    unit = Fraction(2) ** (size - _MU_BITS)
-    scaled = square / unit**2
-    return isqrt(scaled.numerator // scaled.denominator) * unit
-
-
-def _partition_reason(part: SimPartRule | PartRule) -> str:
-    if isinstance(part, SimPartRule):
-        return "one bucket longer and one shorter by a step; delta: the shorter one could not be"
-    return (
-        "3/b0 + 4/b1 of two buckets with other sums and two shifted ones; delta: a shifted one is a step long"
-    )
-
-
-# -- the notes' ---------------------------------------------------------------------------------------
-
-
-def _joint(
-    epsilon: Fraction,
-    failure: Fraction,
-    *,
-    mechanism: str,
-    accounting: str,
-    horizon: int | None,
-    rate: float,
-    rule: BotRule,
-    display: str,
-) -> Design:
-    """Joint Gaussian accounting of the paper's counters (the notes' items 8, 10 and 11).
-
-    Given P and P' the two counters, each of two independent halves with noise C, are one Gaussian mechanism
-    of squared sensitivity 12 / C^2 (:data:`~trilift.counters.edit.coupling.EPOCH_FACTORS`: 8 and 4), so C =
-    sqrt(12) / mu with mu = mu(8 epsilon / 9, delta_G). The partition costs epsilon / 9: SimPart at epsilon
-    / 9, Part at 4 epsilon / 105. delta = delta_G + (1 + e^(8 epsilon/9)) eta + delta_E with shares 1/2,
-    1/4, 1/4.
-
-    "joint-40-9" and "joint-40-51" are references: group privacy in place of the supremum, C = sqrt(40) / mu
-    (2 (16 + 4) / C^2), mu(8 epsilon/9, delta/8), eta = delta / (4 (1 + e^epsilon)), delta_E = delta / 8,
-    SimPart at epsilon / 9 or epsilon / 51, delays by the paper's formula. In all at most delta / 2.
-    """
-    reference = accounting.startswith("joint-40")
-    share = Fraction(8, 9) * epsilon
-    usable = failure * _HAIR
-    noise, delta_E = (usable / 8, usable / 8) if reference else (usable / 2, usable / 4)
-    ln_partition = ln_of(delta_E)[0]
-    part: SimPartRule | PartRule
-    if mechanism == "ecc":
-        part = PartRule.paper(4 * epsilon / 105, ln_failure=ln_partition)
-    elif reference:
-        denominator = 51 if accounting.endswith("51") else 9
-        part = SimPartRule.paper(epsilon / denominator, ln_failure=ln_partition)
-    else:
-        part = SimPartRule.paper(epsilon / 9, ln_failure=ln_partition, least=2)
-    mu = mu_for(share, ln_delta=ln_of(noise)[0])
-    each = _root(mu * mu / (20 if reference else 6))  # of a whole counter: its halves have C = sqrt(2) / each
-    delays = usable / 4
-    ln_eta = narrow(lambda: _over_one_plus_exp(delays, epsilon if reference else share), bits=64)[0]
-    parts = (
-        LedgerPart("partition", part.cost, part.ln_failure, _partition_reason(part)),
-        LedgerPart(
-            "counts and release times",
-            share,
-            ln_delta_bounds(share, mu=mu)[1],
-            f"({'2 (16 + 4)' if reference else '8 + 4'}) / C^2 <= mu^2, mu = {float(mu):.6g}",
-        ),
-        LedgerPart(
-            "delays", Fraction(0), ln_of(delays)[1], "(1 + e^epsilon) eta: a delay fails on either side"
-        ),
-    )
-    return Design(
-        mechanism=mechanism,
-        accounting=accounting,
-        epsilon=epsilon,
-        delta=failure,
-        horizon=horizon,
-        rate=rate,
-        rule=rule,
-        capacity=served("cc"),
-        part=part,
-        values=BaseSpec("cc", None, mu=each, change=rule.largest),
-        times=BaseSpec("cc", None, mu=each),
-        ln_delays=ln_eta,
-        tails="paper" if reference else "exact",
-        display=display,
-        ledger=EditLedger(epsilon, failure, parts),
-    )
-
-
-def _over_one_plus_exp(value: Fraction, exponent: Fraction) -> Any:
-    """ln(value / (1 + e^exponent)) as a ball."""
-    return ball(value).log() - ball(exponent) - (1 + (-ball(exponent)).exp()).log()
-
-
-# -- the paper's --------------------------------------------------------------------------------------
-
-
-def _paper(
-    epsilon: Fraction,
-    failure: Fraction,
-    *,
-    mechanism: str,
-    accounting: str,
-    horizon: int | None,
-    rate: float,
-    rule: BotRule,
-    display: str,
-) -> Design:
-    """The paper's budget: epsilon' = 4 epsilon / 27, delta' = e^(-19 epsilon/27) delta / 16 for CC and for BCC.
-
-    Group privacy over four and two changed inputs: CC costs 4 epsilon' and 4 e^(4 epsilon') delta', BCC 2
-    epsilon' and 2 e^(2 epsilon') delta', the partition epsilon / 9, by whose e^(epsilon/9) the deltas are
-    multiplied: delta/4 and e^(-8 epsilon/27) delta/8. CC(epsilon', delta') gives half of both to its
-    counters and half to its totals, C = C(epsilon'/2, delta'/2). BCC gives half of delta' to its counter,
-    C(epsilon'/2, delta'/4), and half to eta = delta' / (2 (1 + e^epsilon')).
-
-    Partition: Part at epsilon/51 with 17/3 of it spent (1 + 3/2 + 7/6 + 1 + 1), tau = 1 + 408 ln(pi^2/(2
-    delta)) / epsilon, delta_E = delta/2; SimPart with 3 + ceil(102 ln(2 pi^2/(3 delta)) / epsilon), delta_E
-    = delta/8.
-
-    Tighter on the same proof: "paper-9", SimPart at epsilon/9 (it spends epsilon_p only); "paper-42", Part
-    at epsilon/42 (at most four of the five kinds of buckets occur, 14/3); "paper-4/105", Part at 4
-    epsilon/105 (35/12, the notes' item 10).
-    """
-    scale = Fraction(4, 27)
-    each = scale * epsilon
-    usable = failure * _HAIR
-    divisor = {"paper-9": Fraction(9), "paper-42": Fraction(42), "paper-4/105": Fraction(105, 4)}
-    eps_p = epsilon / divisor.get(accounting, Fraction(51))
-    part: SimPartRule | PartRule
-    if mechanism == "simecc":
-        part = SimPartRule.paper(eps_p, ln_failure=ln_of(usable / 8)[0])
-        reason = "Part's 17/3 of epsilon/51, of which SimPart needs 3/17" if accounting == "paper" else ""
-    else:
-        part = PartRule.paper(eps_p, ln_failure=ln_of(usable / 2)[0])
-        reason = {"paper": "17/3 of epsilon/51", "paper-42": "14/3 of epsilon/42"}.get(accounting, "")
-    exponent = Fraction(19, 27) * epsilon
-    ln_prime = ln_of(usable / 16)[0] - exponent
-    halved, quartered = (ln_of(usable / n)[0] - exponent for n in (32, 64))
-    # two halves with noise C = 1 / mu_for(...) each are one counter with twice the mu^2
-    mu_counts = _root(2 * mu_for(each / 2, ln_delta=halved) ** 2)
-    mu_times = _root(2 * mu_for(each / 2, ln_delta=quartered) ** 2)
-    half_prime = ln_of(usable / 32)[0] - exponent
-
-    def ln_eta() -> Any:
-        return ball(half_prime) - ball(each) - (1 + (-ball(each)).exp()).log()
-
-    parts = (
-        LedgerPart("partition", epsilon / 9, part.ln_failure, reason or _partition_reason(part)),
-        LedgerPart(
-            "counts",
-            4 * each,
-            ln_of(usable / 4)[1],
-            "four changed inputs of CC(epsilon', delta'): 4 epsilon', e^(epsilon/9) 4 e^(4 epsilon') delta'",
-        ),
-        LedgerPart(
-            "release times",
-            2 * each,
-            ln_of(usable / 8)[1] - 2 * each,
-            "two changed inputs of BCC(epsilon', delta'), delays included: e^(epsilon/9) 2 e^(2 epsilon') delta'",
-        ),
-    )
-    if ln_prime > 0:
-        raise ParameterError("delta is too large for the paper's budget")
-    return Design(
-        mechanism=mechanism,
-        accounting=accounting,
-        epsilon=epsilon,
-        delta=failure,
-        horizon=horizon,
-        rate=rate,
-        rule=rule,
-        capacity=served("cc"),
-        part=part,
-        values=BaseSpec("cc", None, mu=mu_counts, change=rule.largest),
-        times=BaseSpec("cc", None, mu=mu_times),
-        ln_delays=narrow(ln_eta, bits=64)[0],
-        tails="paper",
-        display=display,
-        ledger=EditLedger(epsilon, failure, parts),
-    )
