@@ -9,14 +9,16 @@ from typing import Any
 
 from trilift.counting import Tally
 from trilift.counting_edit import load_edit, new_edit, saved_edit
-from trilift.counting_options import PLAIN, arguments_of, check_needed, kind_of
-from trilift.counting_plain import load_plain, new_plain, saved_plain
+from trilift.counting_options import GAUSSIAN, PLAIN, arguments_of, check_needed, kind_of
+from trilift.counting_plain import load_plain, new_gaussian, new_plain, saved_plain
 from trilift.lift.errors import ParameterError, ReplayError
 from trilift.tallies import Edit, Plain
 
 __all__ = ["begun", "continued"]
 
-_EDIT_STATE = re.compile(rb'\{"format": "trilift edit [a-z ]+", "version": [0-9]+, "kind": "([A-Za-z]+)"')
+_STATE = re.compile(
+    rb'\{"format": "trilift (edit |)(?:counter |gaussian )state", "version": [0-9]+, "kind": "([A-Za-z]+)"'
+)
 _HEADER = 200
 _CHECKED = {"delta": Fraction(1, 10**6)}
 
@@ -39,7 +41,9 @@ def begun(given: dict[str, Any], *, state: Path | None, check: bool = False) -> 
     check_needed(arguments, kind, state=state)
     if state is not None and not state.parent.is_dir():
         raise ParameterError(f"--state {state}: the folder {state.parent} does not exist")
-    return Plain(new_plain(arguments)) if kind == PLAIN else Edit(new_edit(arguments))
+    if kind == PLAIN:
+        return Plain(new_plain(arguments))
+    return Plain(new_gaussian(arguments)) if kind == GAUSSIAN else Edit(new_edit(arguments))
 
 
 def continued(given: dict[str, Any], *, state: Path) -> Tally:
@@ -49,9 +53,9 @@ def continued(given: dict[str, Any], *, state: Path) -> Tally:
         ReplayError: an option that differs, or the state of another mechanism.
         ArtifactFormatError: the file is no state.
     """
-    name = _saved_kind(state)
-    if name is None:
-        counter = load_plain(state)
+    edit, name = _saved_kind(state)
+    if not edit:
+        counter = load_plain(state, name)
         saved = saved_plain(counter)
         tally: Tally = Plain(counter)
     else:
@@ -71,8 +75,8 @@ def _agree(option: str, given: Any, saved: Any) -> bool:
     return bool(float(given) == saved if option == "rate" else given == saved)
 
 
-def _saved_kind(state: Path) -> str | None:
-    """Return the class that an edit counter's state names; None for what Counter may read, or refuse."""
+def _saved_kind(state: Path) -> tuple[bool, str]:
+    """Return whether a state is that of a counter of edits, and the class that it names ("" for none)."""
     with open(state, "rb") as file:
-        found = _EDIT_STATE.match(file.read(_HEADER))
-    return None if found is None else found[1].decode("ascii")
+        found = _STATE.match(file.read(_HEADER))
+    return (False, "") if found is None else (found[1] != b"", found[2].decode("ascii"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 
-__all__ = ["lasting", "load_plain", "new_plain", "saved_plain"]
+__all__ = ["lasting", "load_plain", "new_gaussian", "new_plain", "saved_plain"]
 
 
 def lasting(name: str) -> str:
@@ -42,6 +42,19 @@ def new_plain(given: dict[str, Any]) -> Any:
         raise HorizonError(f"{error}: {remedy}" if names else str(error)) from None
 
 
+def new_gaussian(given: dict[str, Any]) -> Any:
+    """Make a counter with Gaussian noise from checked options.
+
+    Raises:
+        ParameterError: an option that is not acceptable.
+        HorizonError: a horizon beyond what the mechanism serves.
+    """
+    from trilift.counters import GaussianCounter
+
+    arguments = {name: value for name, value in given.items() if name not in ("neighbours", "unbounded")}
+    return GaussianCounter(arguments.pop("epsilon"), arguments.pop("delta"), **arguments)
+
+
 def _check_chain(names: list[str], remedy: str) -> None:
     """Refuse artifacts that are not proved: if T = L R fails, so does what the noise is to guarantee."""
     from trilift.arguments import readable_artifact
@@ -56,18 +69,23 @@ def _check_chain(names: list[str], remedy: str) -> None:
         raise ParameterError(f"--chain {names[-1]}: the last one must be a plain factorisation: {remedy}")
 
 
-def load_plain(state: Path) -> Any:
+def load_plain(state: Path, kind: str) -> Any:
     """Load a counter of numbers.
+
+    Args:
+        state: the file.
+        kind: name of the class, as the file says.
 
     Raises:
         StateError: a counter of vectors.
         ArtifactFormatError, ReplayError: see :meth:`trilift.counters.Counter.load`.
     """
-    from trilift.counters import Counter
+    from trilift.counters import Counter, GaussianCounter
 
-    counter = Counter.load(state)
+    loader: Any = GaussianCounter if kind == GaussianCounter.__name__ else Counter
+    counter = loader.load(state)
     if counter.setup.dimension is not None:
-        raise StateError(f"{state} is a counter of vectors: continue it with trilift.Counter.load")
+        raise StateError(f"{state} is a counter of vectors: continue it with trilift.{loader.__name__}.load")
     return counter
 
 
@@ -75,9 +93,11 @@ def saved_plain(counter: Any) -> dict[str, Any]:
     """Return the options that a loaded counter was made with."""
     setup = counter.setup
     unit = Fraction(1, 1 << setup.rule.places)
+    gaussian = {} if not hasattr(counter, "delta") else {"delta": counter.delta, "mechanism": setup.mechanism}
     return {
         "neighbours": "swap",
         "epsilon": setup.epsilon,
+        **gaussian,
         "horizon": setup.horizon,
         "unbounded": setup.horizon is None,
         "objective": setup.objective,
