@@ -55,7 +55,7 @@ def command(
     names = _lifted(stage, len(flights.late))
     counter, shipped = _counter(exact, flights, names), _counter(exact, flights, None)
     released = counter.extend(flights.late)
-    accuracies = _accuracies(counter, shipped, float(exact))
+    accuracies = _accuracies(counter, shipped, float(exact), horizon=len(flights.late))
     record = _record(flights, released, accuracies, counter)
     record["search"] = {"size": _SIZE, "objective": _OBJECTIVE, "kappa_max": kappa, "seconds": seconds}
     _draw(flights, released, accuracies, out / _PICTURE, float(exact))
@@ -120,16 +120,16 @@ def _counter(epsilon: Any, flights: Flights, names: list[str] | None) -> Counter
     return Counter(epsilon, horizon=len(flights.late), objective=_OBJECTIVE, chain=names)
 
 
-def _accuracies(counter: Counter, shipped: Counter, epsilon: float) -> list[Accuracy]:
+def _accuracies(counter: Counter, shipped: Counter, epsilon: float, *, horizon: int) -> list[Accuracy]:
     """Return the exact accuracy of both trees, of the shipped chain, and last of the new one."""
     from trilift.experiments.flights import chain_accuracy, tree_accuracy
     from trilift.lift.tree_costs import averaged_kary_tree_cost, binary_tree_cost
 
-    n = counter.horizon
-    trees = [binary_tree_cost(n, objective=_OBJECTIVE), averaged_kary_tree_cost(n, objective=_OBJECTIVE)]
+    names = (binary_tree_cost, averaged_kary_tree_cost)
+    trees = [cost(horizon, objective=_OBJECTIVE) for cost in names]
     chains = [("default shipped chain", shipped), ("stage found just now", counter)]
     return [tree_accuracy(cost, epsilon=epsilon) for cost in trees] + [
-        chain_accuracy(name, one.setup.chain, scales=one.setup.ledger.scales, horizon=n)
+        chain_accuracy(name, one.setup.chain, scales=one.setup.ledger.scales, horizon=horizon)
         for name, one in chains
     ]
 
