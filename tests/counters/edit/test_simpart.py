@@ -128,3 +128,9 @@ def test_long_buckets_are_no_longer_than_the_paper_says() -> None:
         failures += bool((make(rule, key=key).lengths(0, 500) > bound).any())
     assert failures <= stats.binom.ppf(1 - 1e-6, 400, beta)
     assert failures >= 1  # the bound is not idle: nearly beta is used
+
+
+def test_golden_values_hold_the_addresses_fast() -> None:
+    """Another layout of the noise would continue saved states with other lengths."""
+    rule = SimPartRule(Fraction(3, 7), 40, folded=True)
+    assert make(rule).lengths(62, 68).tolist() == [35, 30, 37, 45, 41, 42]

@@ -241,3 +241,11 @@ def test_lattices_too_fine_for_64_bits() -> None:
     fine = SVTRule.make(20, high=1 << 60)
     sums = np.array([0, 1, 2, 30], dtype=object) * (1 << 60)
     assert first_top(fine, noise(fine), sums, bucket=1, clock=0, threshold=8 * fine.unit) == 3
+
+
+def test_golden_values_hold_the_addresses_fast() -> None:
+    """Another layout of the noise would continue saved states with other noise."""
+    drawn = noise(SVTRule.make(1))
+    assert [drawn.origin(1), drawn.origin(64)] == [-27041269, 4152263]
+    assert drawn.steps(2, start=63, stop=67).tolist() == [7500424, 11832092, 25351204, -497790]
+    assert drawn.steps((1 << 32) + 2, start=63, stop=65).tolist() == [-6852834, -32383047]
