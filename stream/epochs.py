@@ -72,7 +72,7 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 Part = tuple[str, int, int]
 """(kind, epoch, local step): kind "epoch" for a step of an epoch's counter, "total" for a separate total."""
 
-_KEPT = 4  # epochs whose factors are held at once
+_KEPT = 16  # processes of epochs that are held at once: what one call for many coordinates may cross
 _LABEL = "trilift/epochs/1"
 
 
