@@ -17,7 +17,7 @@ def new_edit(given: dict[str, Any]) -> Any:
     Raises:
         ParameterError: an option that is not acceptable.
     """
-    from trilift.edit_plan import best_variant
+    from trilift.edit_plan import best_counter
 
     mechanism = given.get("mechanism", "auto")
     horizon = given.get("horizon")
@@ -32,7 +32,7 @@ def new_edit(given: dict[str, Any]) -> Any:
     display = given.get("display", "latest")
     options: dict[str, Any] = {"delta": given["delta"], "horizon": horizon, "display": display, **inputs}
     if mechanism == "auto":
-        return best_variant(given["epsilon"], rate=0.5 if rate is None else rate, **options).make()
+        return best_counter(given["epsilon"], rate=0.5 if rate is None else rate, **options)
     from trilift.counters.edit.design import make_design
     from trilift.counters.edit.mechanism import class_of
 

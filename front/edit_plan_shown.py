@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-from trilift.edit_plan import ASSUMED_HORIZON, Variant, edit_variants
-from trilift.lift.checks import finite
+from trilift.counters.edit.choose import Choice
+from trilift.counters.edit.design import DISPLAYS
+from trilift.counters.edit.tune import NOMINAL_HORIZON
+from trilift.edit_plan import Variant, edit_variants
+from trilift.lift.checks import choice, finite
 from trilift.lift.errors import ParameterError
 from trilift.output import print_json, print_pairs, print_table, write
 
 __all__ = ["plan_edit"]
 
 _RATE = Fraction(1, 2)
+_COLUMNS = """\
+error: predicted for a constant rate, root mean square over all steps; 0 is shown until about the first
+update, after so many events. Where the rate changes a lot, 'extrapolated' can do worse.
+
+"""
 
 
 def plan_edit(
@@ -33,7 +40,7 @@ def plan_edit(
         horizon: number of steps planned for; with ``unbounded`` the number over which errors are predicted.
         unbounded: mechanisms without a horizon.
         rate: expected events a step, of the largest size; 1/2 when left out.
-        display: "latest" or "extrapolated".
+        display: "latest" or "extrapolated"; both are priced when left out.
         json: print JSON.
 
     Raises:
@@ -43,7 +50,7 @@ def plan_edit(
         raise ParameterError("--delta is needed for edit neighbours, such as 1e-6")
     if horizon is None and not unbounded:
         raise ParameterError("--horizon is needed, or --unbounded")
-    steps = ASSUMED_HORIZON if horizon is None else horizon
+    steps = NOMINAL_HORIZON if horizon is None else horizon
     events = finite("rate", _RATE if rate is None else rate, above=0, maximum=1)
     variants = edit_variants(
         epsilon,
@@ -51,7 +58,7 @@ def plan_edit(
         horizon=None if unbounded else horizon,
         steps=steps,
         rate=events,
-        display="latest" if display is None else display,
+        displays=DISPLAYS if display is None else (choice("display", display, DISPLAYS),),
     )
     if json:
         records = [variant.record() for variant in variants]
@@ -67,38 +74,48 @@ def plan_edit(
     _show(variants, title)
     length = "--unbounded" if unbounded else f"--horizon {horizon}"
     options = f"--neighbours edit --epsilon {epsilon} --delta {float(delta):g} {length}"
-    _show_use(variants[0], options, rate=rate, display=display)
+    _show_use(variants[0].choice, options, rate)
 
 
 def _show(variants: list[Variant], title: str) -> None:
-    columns = ["mechanism", "noise", "accounting", "error", "first update", "events"]
+    columns = ["mechanism", "noise", "accounting", "shows", "error", "first update", "events"]
     rows = [
         [
-            variant.mechanism,
-            variant.base,
-            variant.accounting,
+            variant.choice.mechanism,
+            variant.choice.base,
+            variant.choice.accounting,
+            variant.choice.display,
             f"{variant.predicted_rmse:.4g}",
-            f"step {variant.first_update_steps:.0f}",
+            f"step {variant.choice.first_update_steps:.0f}",
             f"{variant.first_update_events:.0f}",
         ]
         for variant in variants
     ]
-    print_table(title, columns, rows, left=("mechanism", "noise", "accounting"))
-    write("error: predicted, root mean square over all steps. Until about the first update, 0 is shown.\n\n")
+    print_table(title, columns, rows, left=columns[:4])
+    write(
+        "error: predicted for a constant rate, root mean square over all steps; 0 is shown until about the\n"
+    )
+    write(
+        "first update, after so many events. Where the rate changes a lot, 'extrapolated' can do worse.\n\n"
+    )
     for variant in _told(variants):
-        write(f"{variant.mechanism} ({variant.accounting}, {variant.base}): {' '.join(variant.words)}\n")
+        about = f"{variant.choice.mechanism} ({variant.choice.accounting}, {variant.choice.display})"
+        write(f"{about}: {' '.join(variant.words)}\n")
     write("\n")
 
 
 def _told(variants: list[Variant]) -> list[Variant]:
     """Return the best variant of each mechanism, and the paper's ECC, whose first threshold is large."""
-    best = {variant.mechanism: variant for variant in reversed(variants)}
-    paper = [one for one in variants if (one.mechanism, one.accounting) == ("ecc", "paper")]
-    told = [*best.values(), *paper]
-    return [variant for variant in variants if variant in told]
+    told: dict[tuple[str, bool], Variant] = {}
+    for variant in variants:
+        paper = (variant.choice.mechanism, variant.choice.accounting) == ("ecc", "paper")
+        told.setdefault((variant.choice.mechanism, paper), variant)
+    return list(told.values())
 
 
-def _show_use(chosen: Variant, options: str, *, rate: Fraction | None, display: str | None) -> None:
-    designed: dict[str, Any] = {"rate": rate, "display": display} if chosen.mechanism != "gaussian" else {}
-    more = "".join(f" --{name} {value}" for name, value in designed.items() if value is not None)
-    print_pairs({"use": f"trilift count FILE --mechanism {chosen.mechanism} {options}{more}"})
+def _show_use(chosen: Choice, options: str, rate: Fraction | None) -> None:
+    name, more = "gaussian", ""
+    if chosen.design is not None:
+        name = chosen.mechanism
+        more = f" --display {chosen.display}" + ("" if rate is None else f" --rate {rate}")
+    print_pairs({"use": f"trilift count FILE --mechanism {name} {options}{more}"})

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from trilift.counters.edit.design import make_design
-from trilift.edit_plan import best_variant
+from trilift.counters.edit.choose import choose_design
+from trilift.counters.edit.gaussian_cc import HorizonGaussian
+from trilift.edit_plan import best_counter
 
 Run = Callable[..., Any]
 
@@ -26,7 +27,7 @@ def planned(run: Run) -> Any:
 def test_the_contract(planned: Any) -> None:
     variants = planned["variants"]
     assert planned["chosen"] == variants[0]
-    assert {v["mechanism"] for v in variants} == {"simecc", "ecc", "gaussian"}
+    assert {v["mechanism"] for v in variants} == {"simecc", "ecc", "gaussian", "horizon-gaussian"}
     assert {v["accounting"] for v in variants} >= {"sharp", "joint", "paper"}
     for variant in variants:
         assert type(variant["base"]) is str
@@ -48,7 +49,7 @@ def test_ledgers_spend_what_was_asked_at_most(planned: Any) -> None:
 def test_the_chosen_one_is_the_best_of_all(planned: Any) -> None:
     errors = [variant["predicted_rmse"] for variant in planned["variants"]]
     assert errors == sorted(errors)
-    design = make_design(10, delta=Fraction(1, 10**5), horizon=10_000)
+    design = choose_design(10, delta=Fraction(1, 10**5), horizon=10_000)
     assert planned["chosen"]["predicted_rmse"] == pytest.approx(design.predicted_rmse, rel=1e-9)
 
 
@@ -82,8 +83,8 @@ def test_the_use_line_counts(run: Run) -> None:
 
 def test_a_short_stream_is_for_independent_noise(run: Run) -> None:
     """Over a few steps nothing beats it; what count takes by itself is what the plan names."""
-    best = best_variant(Fraction(10), delta=Fraction(1, 10**6), horizon=30, rate=0.5)
-    assert best.mechanism == "gaussian"
+    ask = {"delta": Fraction(1, 10**6), "horizon": 30, "rate": 0.5, "display": "latest"}
+    assert isinstance(best_counter(Fraction(10), **ask), HorizonGaussian)
     done = run("count", "-", *EDIT[1:], "-e", 10, "--delta", "1e-6", "-n", 30, stdin=b"1\n")
     assert "Mechanism: HorizonGaussian" in done.err
 
