@@ -70,7 +70,9 @@ class EditCounter:
             key=key, stream_id=stream_id, purpose="edit/values", places=places, input_places=places
         )
         times = design.times.build(key=key, stream_id=stream_id, purpose="edit/times")
-        self._values, self._times = Paged(values, design.capacity), Paged(times, design.capacity)
+        limits = [most for most in (design.capacity, values.horizon, times.horizon) if most is not None]
+        self._capacity = min(limits, default=None)  # after as many buckets nothing is released any more
+        self._values, self._times = Paged(values, self._capacity), Paged(times, self._capacity)
         self._part = _partition(design, key, stream_id)
         digest = DigestBuilder("trilift/edit/1").add("values", values.digest).add("times", times.digest)
         self._digest = digest.add("part", self._part.digest).add("design", design.digest).digest()
@@ -288,7 +290,7 @@ class EditCounter:
 
     def _ended(self, now: EditPosition, sums: Integers) -> tuple[Integers, Pairs]:
         """Return where buckets end within the next steps, and their pairs (that, vhat)."""
-        capacity, first = self._design.capacity, now.bucket
+        capacity, first = self._capacity, now.bucket
         found = self._part.cuts(
             sums,
             bucket=first,

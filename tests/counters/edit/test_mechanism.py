@@ -243,8 +243,10 @@ def test_simpart_reads_no_input() -> None:
     assert (other.values - other.sums).tolist() == one.values.tolist()
 
 
-def test_after_the_last_bucket_nothing_changes() -> None:
-    design = replace(SIM, capacity=3, values=Base(2, 3), times=Base(3, 3))
+@pytest.mark.parametrize(("capacity", "counts", "times"), [(3, 3, 3), (3, None, None), (None, 5, 3)])
+def test_after_the_last_bucket_nothing_changes(capacity, counts, times) -> None:
+    """A base that ends is no reason for an error: that would show how many buckets there were."""
+    design = replace(SIM, capacity=capacity, values=Base(2, counts), times=Base(3, times))
     counter = make(design)
     shown = counter.extend([1] * 400)
     assert position(counter).bucket == 3
