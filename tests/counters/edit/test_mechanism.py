@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trilift.counters.edit.design import make_design
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.internals import position, trace
 from trilift.counters.edit.mechanism import ECC, SimECC, class_of
@@ -181,6 +182,27 @@ def test_literal_extend_and_update_agree_bit_for_bit(design, seed) -> None:
     assert len(set(wanted)) > 3  # something happens
     assert make(design, seed).extend(values).tolist() == wanted
     single = make(design, seed)
+    assert [single.update(x) for x in values] == wanted
+
+
+REAL = [
+    ("simecc", {"horizon": 300, "base": "toeplitz"}),
+    ("simecc", {"horizon": 300, "base": "chain", "high": 2, "resolution": 0.5}),
+    ("simecc", {"base": "relay"}),
+    ("ecc", {"horizon": 300, "base": "toeplitz"}),
+    ("ecc", {"accounting": "paper", "horizon": 300}),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "options"), REAL)
+def test_so_they_do_for_real_designs(mechanism, options) -> None:
+    design = make_design(300, delta=1e-3, mechanism=mechanism, rate=0.5, **options)
+    values = random_stream(8, 300, design=design)
+    unit = 2.0**-design.rule.places
+    wanted = [value * unit for value in Literal(design, 2).run(values)]
+    assert len(set(wanted)) > 3
+    assert make(design, 2).extend(values).tolist() == wanted
+    single = make(design, 2)
     assert [single.update(x) for x in values] == wanted
 
 
