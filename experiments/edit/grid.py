@@ -227,7 +227,8 @@ def _variants(cell: Cell) -> tuple[list[Variant], int]:
     asked: dict[str, Any] = {"delta": Fraction(DELTA), "horizon": cell.steps, "rate": cell.mean_rate}
     epsilon, ln_delta = Fraction(cell.epsilon), math.log(Fraction(DELTA))
     automatic = choose_design(epsilon, **asked)
-    found, chosen = [], -1
+    found: list[Variant] = []
+    chosen = -1
     for choice in choose_variants(epsilon, bases=BOUNDED, **asked):
         if choice.design is not None:
             if (choice.design.display, choice.design.digest) == (automatic.display, automatic.digest):

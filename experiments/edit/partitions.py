@@ -111,7 +111,7 @@ def threshold_checkpoints(
     begin = np.zeros(runs, dtype=np.int64)
     looked = np.zeros(runs, dtype=np.int64)  # steps of the bucket that are done
     bucket = np.ones(runs, dtype=np.int64)
-    centre = rng.laplace(0.0, rule.centre, runs)
+    centre = np.asarray(rng.laplace(0.0, rule.centre, runs))
     found: list[tuple[Steps, Steps, Steps]] = []
     active = np.arange(runs)
     window = 64

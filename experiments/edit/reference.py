@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from trilift.experiments.edit.float_noise import EpochNoise, FloatNoise, Floats, IndependentNoise
+from trilift.experiments.edit.float_noise import EpochNoise, Floats, IndependentNoise
 from trilift.experiments.edit.mechanisms import EditCounter, NoisyCounter, SegmentCounter
 from trilift.experiments.edit.paper_constants import gaussian_constant, privacy_mu
 from trilift.experiments.edit.partitions import RandomLengths, SparseThreshold
@@ -68,7 +68,7 @@ def partition_cc(epsilon: float, *, ln_delta: float, steps: int) -> SegmentCount
     return SegmentCounter(rule, _epochs(epsilon / 2, ln_delta))
 
 
-def _offsets(noise: FloatNoise, ln_eta: float) -> Callable[[int], Floats]:
+def _offsets(noise: EpochNoise, ln_eta: float) -> Callable[[int], Floats]:
     """The paper's alpha: sd sqrt(2 ln(2 / eta_l)) with eta_l = 6 eta / (pi^2 l^2)."""
 
     def alphas(count: int) -> Floats:
@@ -79,7 +79,7 @@ def _offsets(noise: FloatNoise, ln_eta: float) -> Callable[[int], Floats]:
     return alphas
 
 
-def _paper_noise(epsilon: float, ln_delta: float) -> tuple[FloatNoise, FloatNoise, Callable[[int], Floats]]:
+def _paper_noise(epsilon: float, ln_delta: float) -> tuple[EpochNoise, EpochNoise, Callable[[int], Floats]]:
     """The paper's budget: CC and BCC at eps' = 4 eps / 27 and d' = e^(-19 eps / 27) delta / 16."""
     part = 4 * epsilon / 27
     ln_part = -19 * epsilon / 27 + ln_delta - math.log(16)

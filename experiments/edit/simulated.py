@@ -46,7 +46,7 @@ class SimulatedMechanism:
 
     def release(self, stream: Any, seed: int) -> NDArray[np.float64]:
         """Return the values released for a stream of inputs 0 and 1, (T,); the seed decides the noise."""
-        return self.release_many(np.asarray(stream)[None], seed)[0]
+        return np.asarray(self.release_many(np.asarray(stream)[None], seed)[0])
 
     def release_many(self, streams: Any, seed: int) -> NDArray[np.float64]:
         """Return the values released for streams (runs, T), with independent noise in every row.
