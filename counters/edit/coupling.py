@@ -17,9 +17,8 @@ norm is convex, so only corners X, a, b in {0, 1} matter:
     counts:   sup over p, q of  |f + s|,   f in {r_p, r_(p+1) - r_p, r_(p+1)},  s in {0, r_q - r_(q-1)},  q
     >= p+2, times:    sup over u < v of |r_u - r_v|.
 
-Buckets past the last one that is released count as columns 0 (their inputs reach nothing that is released);
-with fewer inputs than columns the missing tail may be thought to be fed, since what it reaches is not
-released.
+Inputs of buckets past the last one that is released reach nothing that is released, so they may be thought to
+be fed (then column K+1 is the chain's own) or not (then it counts as 0), as is convenient: the same in x and x'.
 
 Results are over R = max |r_m|: they multiply the budget of a change of one input by 1 (``lambda_counts``,
 ``lambda_times``; for Gaussian noise these are lambda^2, which multiply mu^2). All are upper bounds, rounded
@@ -268,8 +267,8 @@ def chain_factors(chain: Chain, size: int, scales: tuple[float, ...], *, norm: s
         dense = materialise(chain.to_float(), size)
         return column_factors(dense.R * inverse[dense.level][:, None], norm=norm)
     R, D = 0.0, 0.0
-    for start in range(0, size, _CHUNK):
-        t = np.arange(start, min(start + _CHUNK, size))
+    for start in range(0, size + 1, _CHUNK):  # column K+1 belongs to the lattice of blocks
+        t = np.arange(start, min(start + _CHUNK, size + 1))
         R = max(R, float(_walk(chain.to_float(), t, np.array([1.0, 0.0, 0.0, 0.0]), inverse, l1).max()))
         D = max(D, float(_walk(chain.to_float(), t, np.array([-1.0, 1.0, 0.0, 0.0]), inverse, l1).max()))
     R = _root_of(R, l1)
