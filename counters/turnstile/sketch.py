@@ -71,7 +71,7 @@ class Sketch(ABC):
         """
         where, change = self.touched(prints)
         cells = ticks[:, None] * self.width + where
-        weights = (change * signs[:, None]).astype(np.float64)
+        weights = np.broadcast_to(change * signs[:, None], where.shape).astype(np.float64)
         total = np.bincount(cells.ravel(), weights=weights.ravel(), minlength=count * self.width)
         return total.astype(np.int64).reshape(count, self.width)
 
@@ -79,8 +79,9 @@ class Sketch(ABC):
 class Linear:
     """A sketch under noise: exact counters in, readings out.
 
-    Neighbours, guarantee, composition, theorem: every bank is one :class:`trilift.stream.bank.NoiseBank` of
-    the base's budget, for streams that differ in one event; banks compose (:mod:`trilift.counters.turnstile.budget`).
+    Neighbours, guarantee, composition, theorem: every bank is a share of one
+    :class:`trilift.stream.bank.NoiseBank`, with the base's budget for streams that differ in one event; banks
+    compose (:mod:`trilift.counters.turnstile.budget`).
     Everything read is a function of the noisy counters and of public numbers.
 
     Args:
