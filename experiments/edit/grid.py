@@ -45,8 +45,9 @@ _SAMPLED = 50_000
 """Longer streams are looked at in this many equally spaced steps, from a random one on."""
 
 _NEAR = 1.3
-_RUNS = {10**4: (30, 200), 10**6: (3, 16)}
-"""By length: runs of every variant, and of those whose error is within 1.3 times the least one."""
+_CLOSE = 1.1
+_RUNS = {10**4: (30, 200, 600), 10**6: (3, 12, 50)}
+"""By length: runs of every variant, of those within 1.3 times the least error, of those within 1.1 times."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,19 @@ class Variant:
 
 
 def cell_errors(
-    mechanisms: Sequence[EditCounter | NoisyCounter], *, cell: Cell, first: int, runs: int, seed: int
+    mechanisms: Sequence[EditCounter | NoisyCounter],
+    *,
+    cell: Cell,
+    first: int,
+    runs: int,
+    seed: int,
+    index: int = 0,
 ) -> NDArray[np.float64]:
     """Return root mean square errors, (mechanisms, runs), of runs first, ..., first + runs - 1 of a cell.
 
     All mechanisms get the same streams. Runs are done one by one; their errors are taken at all steps of a
-    short stream and at equally spaced ones of a long stream.
+    short stream and at equally spaced ones of a long stream. The noise of a mechanism depends on its number,
+    which is ``index`` for the first one.
     """
     place = zlib.crc32(cell.key.encode())
     errors = np.empty((len(mechanisms), runs))
@@ -128,15 +136,15 @@ def cell_errors(
         prefix = cell.stream.draw(inputs, runs=1, shift=False).prefix
         spacing = -(-cell.steps // _SAMPLED)
         at = np.arange(1 + int(inputs.integers(spacing)), cell.steps + 1, spacing)
-        for index, mechanism in enumerate(mechanisms):
-            rng = np.random.default_rng([seed, place, run, index])
+        for row, mechanism in enumerate(mechanisms):
+            rng = np.random.default_rng([seed, place, run, index + row])
             if isinstance(mechanism, NoisyCounter):
                 error = mechanism.noise.draw(rng, runs=1, count=cell.steps)[0, at - 1]
             else:
                 times, values = mechanism.pairs(prefix, rng=rng)
                 delays = mechanism.alphas(times.shape[1]) if mechanism.extrapolate else None
                 error = shown_at(times[0], values[0], at=at, delays=delays) - prefix[0, at]
-            errors[index, run - first] = math.sqrt(float(error @ error) / at.size)
+            errors[row, run - first] = math.sqrt(float(error @ error) / at.size)
     return errors
 
 
@@ -146,7 +154,7 @@ def do_cell(
     variants: Sequence[Variant],
     chosen: int,
     seed: int = 0,
-    runs: tuple[int, int] | None = None,
+    runs: tuple[int, int, int] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Simulate all variants of a cell.
@@ -156,7 +164,7 @@ def do_cell(
         variants: all of them.
         chosen: index of the automatic choice.
         seed: of everything.
-        runs: of all, and of those near the best; None: as the grid has them.
+        runs: of all, of those near the best, of those close to it; None: as the grid has them.
         say: told a line a variant.
 
     Returns:
@@ -164,17 +172,20 @@ def do_cell(
         "display", "predicted_rmse", "rmse", "rmse_se", "runs", "chosen"), "chosen_rmse", "best_rmse" and
         "excess" (chosen / best - 1).
     """
-    few, many = _RUNS[cell.steps] if runs is None else runs
+    tiers = _RUNS[cell.steps] if runs is None else runs
     mechanisms = [variant.simulated for variant in variants]
     begun = time.perf_counter()
-    errors = list(cell_errors(mechanisms, cell=cell, first=0, runs=few, seed=seed))
-    limit = _NEAR * min(float(found.mean()) for found in errors)
-    near = [i for i, found in enumerate(errors) if i == chosen or float(found.mean()) <= limit]
-    if many > few:
-        own = [mechanisms[i] for i in near]
-        more = cell_errors(own, cell=cell, first=few, runs=many - few, seed=seed)
-        for i, found in zip(near, more, strict=True):
-            errors[i] = np.concatenate([errors[i], found])
+    errors = list(cell_errors(mechanisms, cell=cell, first=0, runs=tiers[0], seed=seed))
+    for within, more in ((_NEAR, tiers[1]), (_CLOSE, tiers[2])):
+        limit = within * min(float(found.mean()) for found in errors)
+        near = [i for i, found in enumerate(errors) if i == chosen or float(found.mean()) <= limit]
+        for i in near if len(near) > 1 else ():
+            have = errors[i].size
+            if have < more:
+                further = cell_errors(
+                    [mechanisms[i]], cell=cell, first=have, runs=more - have, seed=seed, index=i
+                )
+                errors[i] = np.concatenate([errors[i], further[0]])
     for variant, found in zip(variants, errors, strict=True):
         names = " ".join(variant.names.values())
         say(f"{cell.key}: {names}: {found.mean():.4g}, predicted {variant.predicted_rmse:.4g}")
