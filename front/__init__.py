@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trilift.artifacts import Artifact, Certificate, Provenance, catalogue, find, load, load_stage, save
     from trilift.counters import BiasedCounter, Counter, GaussianCounter
+    from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
+    from trilift.counters.edit.mechanism import ECC, SimECC
+    from trilift.counters.edit.padding import EndingCounter
+    from trilift.counters.edit.partition_cc import PartitionCC
+    from trilift.counters.turnstile import DistinctCounter
     from trilift.factorize import SearchResult, estimate_cost, search_direct, search_stage
     from trilift.lift import (
         ArtifactFormatError,
@@ -48,16 +53,23 @@ _HOME = {
     "Chain": "lift",
     "ChainCost": "lift",
     "Counter": "counters",
+    "DistinctCounter": "counters.turnstile",
     "Dyadic": "lift",
+    "ECC": "counters.edit.mechanism",
+    "EndingCounter": "counters.edit.padding",
+    "GaussianCC": "counters.edit.gaussian_cc",
     "GaussianCounter": "counters",
     "HorizonError": "lift",
+    "HorizonGaussian": "counters.edit.gaussian_cc",
     "MissingExtraError": "lift",
     "Noise": "stream",
     "ParameterError": "lift",
+    "PartitionCC": "counters.edit.partition_cc",
     "Plan": "lift",
     "Provenance": "artifacts",
     "ReplayError": "lift",
     "SearchResult": "factorize",
+    "SimECC": "counters.edit.mechanism",
     "Stage": "lift",
     "StateError": "lift",
     "TriliftError": "lift",
@@ -78,6 +90,7 @@ _HOME = {
 }
 
 __all__ = [
+    "ECC",
     "Artifact",
     "ArtifactFormatError",
     "BiasedCounter",
@@ -86,16 +99,22 @@ __all__ = [
     "Chain",
     "ChainCost",
     "Counter",
+    "DistinctCounter",
     "Dyadic",
+    "EndingCounter",
+    "GaussianCC",
     "GaussianCounter",
     "HorizonError",
+    "HorizonGaussian",
     "MissingExtraError",
     "Noise",
     "ParameterError",
+    "PartitionCC",
     "Plan",
     "Provenance",
     "ReplayError",
     "SearchResult",
+    "SimECC",
     "Stage",
     "StateError",
     "TriliftError",

@@ -1,1 +1,7 @@
 """Counters of turnstile streams: how many distinct items are present, and their second moment."""
+
+from trilift.counters.turnstile.budget import Budget, TurnstileLedger, make_budget
+from trilift.counters.turnstile.distinct import DistinctCounter
+from trilift.counters.turnstile.reading import Reading, Readings
+
+__all__ = ["Budget", "DistinctCounter", "Reading", "Readings", "TurnstileLedger", "make_budget"]

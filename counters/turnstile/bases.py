@@ -1,8 +1,8 @@
-"""The noise beneath turnstile counters: a factorisation, its exact ledger, standard deviations and tails.
+"""The noise beneath turnstile counters: a factorisation, its exact ledger, deviations and tails.
 
-A *tick* is a released step: with ``every=k`` the counters take the sums of k events at once, and the noise has
-one step a tick. Between neighbours the sums of one tick change as the one event does, so the budget is the
-same; there are k times fewer noise values, and less noise.
+A *tick* is a released step: with ``every=k`` the counters take the sums of k events at once, and the noise
+has one step a tick. Between neighbours the sums of one tick change as the one event does, so the budget is
+the same; there are k times fewer noise values, and less noise.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class ChainBase:
         return grouped_quantiles(parts, np.array(tops), wanted)
 
     def record(self) -> dict[str, Any]:
-        """Return the chain's names and its integer scales: a counter is continued with these or not at all."""
+        """Return the names and the integer scales: a counter is continued with these or not at all."""
         levels = saved_levels(self.chain, self.ledger)
         return {
             "kind": self.kind,

@@ -1,15 +1,15 @@
 """The budget of turnstile counters: what an event can change, and what the shares of a budget spend.
 
-Neighbours are streams that differ in one event: its pair (item, sign) is substituted, nothing shifts. Whatever
-the hash functions are, a release of one *bank* of counters to which every event adds at most one +1 or -1 is
+Neighbours are streams that differ in one event: its pair (item, sign) is substituted, nothing shifts.
+Whatever the hash functions are, one *bank* of counters, to which every event adds at most one +1 or -1, is
 changed by +-1 in two counters (another item: l1 norm 2, squared l2 norm 2) or by at most 2 in one (+1 for -1:
 l1 norm 2, squared l2 norm 4). So a bank is calibrated to a change of 2 - the one factor of 2 that there is -
-and c banks that see the same stream compose: l1 norm 2 c, squared l2 norm 4 c (new: no factor is taken twice).
+and c banks that see the same stream compose: l1 norm 2 c, squared l2 norm 4 c (no factor is taken twice).
 
-The law of the noise is Laplace for pure epsilon-DP, where the epsilons of banks add up, or Gaussian for rho-zCDP
-(Bun, Steinke 2016), where the rhos do, equivalently the squares of mu of Gaussian DP (Dong, Roth, Su 2022): real
-Gaussians of sensitivity mu standard deviations are mu-GDP and mu^2/2-zCDP, and so is every function of them,
-such as their rounding. Everything here is rational; roots are rounded down, logarithms are enclosed by balls.
+The law of the noise is Laplace for pure epsilon-DP, where the epsilons of banks add up, or Gaussian for
+rho-zCDP (Bun, Steinke 2016), where the rhos do, equivalently the squares of mu of Gaussian DP (Dong, Roth, Su
+2022): real Gaussians of sensitivity mu standard deviations are mu-GDP and mu^2/2-zCDP, and so is every
+function of them, such as their rounding. All is rational; roots are rounded down, logarithms lie in balls.
 """
 
 from __future__ import annotations
@@ -152,15 +152,16 @@ class Budget:
         zcdp = f"{float(self.amount):.9g}-zCDP, as mu-GDP with mu = {float(self.mu or 0):.9g}"
         if self.epsilon is None:
             return zcdp
-        return f"(epsilon, delta)-differentially private with epsilon = {self.epsilon}, delta = {self.delta}; {zcdp}"
+        pair = f"epsilon = {self.epsilon}, delta = {self.delta}"
+        return f"(epsilon, delta)-differentially private with {pair}; {zcdp}"
 
 
 def make_budget(epsilon: Any = None, *, delta: Any = None, rho: Any = None) -> Budget:
     """Check a budget: epsilon alone (pure), epsilon and delta, or rho.
 
-    Epsilon and delta are turned into the largest mu whose Gaussian mechanism is (epsilon, delta)-private,
-    rounded down (:func:`trilift.stream.gdp.mu_for`): the noises here are real Gaussians under one rounding, so
-    the way over zCDP, which costs more, is not needed.
+    Epsilon and delta are turned into the largest mu whose Gaussian mechanism is private for both, rounded
+    down (:func:`trilift.stream.gdp.mu_for`): the noises here are real Gaussians under one rounding, so the
+    way over zCDP, which costs more, is not needed.
 
     Args:
         epsilon: > 0.
@@ -262,5 +263,6 @@ class TurnstileLedger:
             f" spends {unit} {float(part.spent):.9g}: {part.proof}"
             for part in self.parts
         ]
-        head = f"{unit} asked {float(self.budget.amount):.9g}, spent {float(self.spent):.9g} (proved in rationals)"
+        sums = f"asked {float(self.budget.amount):.9g}, spent {float(self.spent):.9g}"
+        head = f"{unit} {sums} (proved in rationals)"
         return "\n".join([head, *lines])

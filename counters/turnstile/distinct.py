@@ -36,11 +36,11 @@ class DistinctCounter(TurnstileCounter):
     :class:`trilift.stream.bank.NoiseBank`; whatever is read off the noisy counters is post-processing.
 
     Nothing of the guarantee assumes that the stream is strict (no item removed that is not present), and no
-    value, error or duration tells whether it is: only the accuracy of "grouped", "minhash" and "hybrid" does.
+    value, error or duration tells whether it is: only the accuracy of some methods depends on it.
 
-    With ``every=k`` values are released after k, 2k, ... events only. The counters then take the sums of k events
-    in one step. Neighbours differ in one such sum, by as much as the event itself, so the guarantee is the
-    same; there is less noise, and T / k steps of it are drawn instead of T.
+    With ``every=k`` values are released after k, 2k, ... events only. The counters then take the sums of k
+    events in one step. Neighbours differ in one such sum, by as much as the event itself, so the guarantee is
+    the same; there is less noise, and T / k steps of it are drawn instead of T.
 
     Args:
         epsilon: budget of pure differential privacy; with ``delta`` of (epsilon, delta).

@@ -1,12 +1,12 @@
 """Distinct items of general turnstile streams, where counts of items may be negative.
 
-Sums of occupied counters may cancel. Random signs of the items prevent that mostly: N signed nonzero integers
-add up to something within lambda with probability at most (lambda + 1) sqrt(2 / (pi N)) (Littlewood, Offord;
-Erdos 1945), which is 0.05 for N = 255 (lambda + 1)^2. What is detected is hence a counter away from 0 on
-either side, and general streams pay with the square of the noise.
+Sums of occupied counters may cancel. Random signs of the items prevent that mostly: N signed nonzero
+integers add up to something within lambda with probability at most (lambda + 1) sqrt(2 / (pi N)) (Littlewood,
+Offord; Erdos 1945), which is 0.05 for N = 255 (lambda + 1)^2. What is detected is hence a counter away from 0
+on either side, and general streams pay with the square of the noise.
 
-:class:`SignedGroups` (new) is grouped MinHash with signs: one bank, few counters. :class:`Maps` is the paper's
-domain reduction: J signed maps of the universe into [2^i] for every i, I J banks and about J 2^(I+1) counters.
+:class:`SignedGroups` (new) is grouped MinHash with signs: one bank, few counters. :class:`Maps` is domain
+reduction: J signed maps of the universe into [2^i] for every i, I J banks and about J 2^(I+1) counters.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def signed_mean(level: FloatArray) -> FloatArray:
 class SignedGroups(Grouped):
     """Grouped MinHash with random signs, for any turnstile stream.
 
-    At all reads, but for ``failure``: D <= 4 M_t D_hat with M - sqrt(19 M) = 255 (tau' + 1/2 + q + 1)^2, which
-    says little at usual horizons, and D >= D_hat / 16 where D_hat > g. The centred estimate is
+    At all reads, but for ``failure``: D <= 4 M_t D_hat with M - sqrt(19 M) = 255 (tau' + 1/2 + q + 1)^2,
+    which says little at usual horizons, and D >= D_hat / 16 where D_hat > g. The centred estimate is
     sqrt(2) tau_t D_hat.
     """
 

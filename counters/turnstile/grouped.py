@@ -1,4 +1,4 @@
-"""Grouped MinHash: the groups of one hash function in place of copies, so that an event meets one counter (new).
+"""Grouped MinHash: groups of one hash function in place of copies, so that an event meets one counter (new).
 
 Every item has one group of g and one level; the median over the groups of g 2^l, l the largest detected level
 of a group, estimates the number of distinct items of a strict stream. One bank: the noise is that of a single
@@ -70,8 +70,9 @@ def default_groups(reads: int, *, failure: float, high: float, low: float) -> in
 class Grouped(Sketch):
     """Median over the groups of one hash.
 
-    At all reads, but for ``failure``: D <= 4 mu_t D_hat, and D >= D_hat / 16 where D_hat > g, its least value.
-    The released estimate is D_hat, or sqrt(tau_t) D_hat if centred. With ``few_heavy``, where fewer than half
+    At all reads, but for ``failure``: D <= 4 mu_t D_hat, and D >= D_hat / 16 where D_hat > g, its least value
+    (for a copy to answer 2^l >= max(2, 16 D / g), a level must be occupied that expects 1/16 of an item, or an
+    empty one pass). The released estimate is D_hat, or sqrt(tau_t) D_hat if centred. With ``few_heavy``, where fewer than half
     of the groups have a detected level, it is max(1, g ln(g / (g - number of those))): for few items that are
     frequent; the interval stays that of D_hat.
 

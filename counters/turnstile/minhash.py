@@ -71,8 +71,8 @@ def largest_levels(detected: Any) -> tuple[IntArray, Any]:
 def tail_rates(thresholds: str, *, counters: int, reads: int, failure: float) -> tuple[float, float, float]:
     """Return (tail, quantile, rate): how often an empty counter may pass, how far noise is allowed for.
 
-    "weak": all empty levels of a copy together pass with probability 0.05, and a full one is missed with 0.05:
-    the median bears that. "strong": no noise of any counter at any read exceeds its threshold either way, but
+    "weak": all empty levels of a copy together pass with probability 0.05, and a full one is missed with
+    0.05: the median bears that. "strong": no noise of any counter at any read exceeds its threshold either way, but
     for half of the failure.
 
     Args:
@@ -118,8 +118,8 @@ def shown(estimate: FloatArray, low: FloatArray, high: FloatArray, *, steps: Int
 class MinHash(Sketch):
     """Median of m copies.
 
-    For D >= 1: D_hat / 16 <= D <= 4 mu_t D_hat at all reads, but for ``failure`` (exact binomials over copies,
-    a union over reads). The released estimate is D_hat, or sqrt(tau_t) D_hat if centred.
+    For D >= 1: D_hat / 16 <= D <= 4 mu_t D_hat at all reads, but for ``failure`` (exact binomials over
+    copies, a union over reads). The released estimate is D_hat, or sqrt(tau_t) D_hat if centred.
 
     Args:
         base: noise of one bank.
