@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -133,8 +134,9 @@ class PartitionDesign:
 
     @property
     def values(self) -> BaseSpec:
-        """Noise of the count."""
-        return BaseSpec("cc", None, mu=self.mu, change=self.rule.largest)
+        """Noise of the count: the two halves of "cc" get mu/sqrt(2) each of what is given here."""
+        square = 2 * self.mu**2 * _GRID**4
+        return BaseSpec("cc", None, mu=Fraction(isqrt(int(square)), _GRID**2), change=self.rule.largest)
 
     @cached_property
     def ledger(self) -> EditLedger:

@@ -77,6 +77,21 @@ def test_the_ledger_closes(epsilon, delta) -> None:
         assert ln_delta_bounds(part.epsilon, mu=design.mu)[1] <= part.ln_delta
 
 
+def test_noise_of_the_count_is_that_of_its_two_halves() -> None:
+    """C = 1/mu(epsilon/4, delta/2): the end of epoch j has C sqrt(j+1), step m of an epoch of N has
+    C sqrt(j + S_N S_m), with S_1 = 1, S_2 = 5/4 at step 2."""
+    design = PartitionDesign.make(0.378, delta=1e-5, horizon=10_000)
+    c = 1 / float(design.mu)
+    assert c == pytest.approx(34.222, abs=0.001)
+    sd = design.values.sd(np.array([0, 2, 6, 1]))
+    assert sd[0] == pytest.approx(c, rel=1e-3)
+    assert sd[1] == pytest.approx(c * math.sqrt(2), rel=1e-3)
+    assert sd[2] == pytest.approx(c * math.sqrt(3), rel=1e-3)
+    assert sd[3] == pytest.approx(c * math.sqrt(1 + 1.25), rel=1e-3)
+    assert float(2 * design.mu**2 / design.values.mu**2) == pytest.approx(1, abs=1e-9)
+    assert 2 * design.mu**2 >= design.values.mu**2
+
+
 def test_values_change_at_the_end_of_a_segment_and_nowhere_else() -> None:
     values = np.random.default_rng(1).integers(0, 2, 600)
     counter = PartitionCC(8, 1e-6, horizon=600, simulation_seed=2)
