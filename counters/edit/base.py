@@ -29,6 +29,7 @@ __all__ = [
     "public_epochs",
     "row_places",
     "spec_chain",
+    "unit_scale",
 ]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -233,16 +234,24 @@ def _epochs(
 
 
 @lru_cache(maxsize=8)
-def public_epochs(spec: BaseSpec) -> EpochNoise:
-    """The process under a key that everybody knows: for what is public about it."""
+def public_epochs(kind: str) -> EpochNoise:
+    """A Laplace process at epsilon = 1 under a key that everybody knows: for what is public about it."""
     return _epochs(
-        spec,
+        BaseSpec(kind, None, epsilon=Fraction(1)),
         key=simulation_key(0),
         stream_id=_PUBLIC,
         purpose="public",
         places=64,  # no rounding to speak of in its variance
         input_places=0,
     )
+
+
+def unit_scale(spec: BaseSpec) -> float:
+    """By how much a Laplace process is larger than that of epsilon = 1, at most.
+
+    Both have the same proportions of scales, rounded up by less than a relative 2^-10 (MIN_SCALE of ledgers).
+    """
+    return float(spec.change / (spec.epsilon or 1)) * (1.0 + 2.0**-10)
 
 
 # -- standard deviations ------------------------------------------------------------------------------
@@ -262,7 +271,7 @@ def _sd(spec: BaseSpec, where: Any) -> FloatArray:
         return toeplitz_epoch_sd(
             spec.kind, float(spec.mu or 1) * (1.0 - 1e-4), where, change=float(spec.change)
         )
-    return np.sqrt(public_epochs(spec).variance(where))
+    return np.sqrt(public_epochs(spec.kind).variance(where)) * unit_scale(spec)
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from trilift.counters.edit.base import BaseSpec, level_scales, public_epochs, row_places, spec_chain
+from trilift.counters.edit.base import (
+    BaseSpec,
+    level_scales,
+    public_epochs,
+    row_places,
+    spec_chain,
+    unit_scale,
+)
 from trilift.counters.edit.tails import grouped_quantiles, laplace_quantile
 from trilift.lift import Chain, level_max_row_norms_sq, row_norms_sq
 from trilift.lift.rows import row_entries
@@ -30,9 +37,9 @@ def laplace_quantiles(spec: BaseSpec, start: int, stop: int, wanted: FloatArray)
         wanted: ln of what each may fail with, shape (stop - start,).
     """
     if spec.capacity is None:
-        ends = octave_ends(start, stop)
-        pairs = zip(ends.tolist(), wanted.tolist(), strict=True)
-        return np.array([_epoch_quantile(spec, end, failure) for end, failure in pairs])
+        pairs = zip(octave_ends(start, stop).tolist(), wanted.tolist(), strict=True)
+        unit = np.array([_epoch_quantile(spec.kind, end, failure) for end, failure in pairs])
+        return unit * unit_scale(spec)
     chain = spec_chain(spec.kind, spec.names).to_float()
     if spec.capacity > _EXACT_TAILS:
         return _by_groups([_group_bounds(chain, level_scales(spec), spec.capacity)], wanted)
@@ -105,27 +112,41 @@ def octave_ends(start: int, stop: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 @lru_cache(maxsize=4096)
-def _epoch_quantile(spec: BaseSpec, end: int, ln_failure: float) -> float:
-    """A bound for all buckets of a quarter octave, which ends before ``end``, from their epochs' parts."""
-    noise = public_epochs(spec)
-    worst = 0.0
+def _epoch_quantile(kind: str, end: int, ln_failure: float) -> float:
+    """A bound at epsilon = 1 for all buckets of a quarter octave, which ends before ``end``."""
+    layout = public_epochs(kind).layout
     first, last = end - max(1 << max((end - 1).bit_length() - 3, 0), 1), end - 1
-    layout = noise.layout
+    worst = 0.0
     for epoch in range(int(layout.epoch_of([first])[0]), int(layout.epoch_of([last])[0]) + 1):
-        groups = []
-        final = min(last, layout.ends[epoch] - 1)
-        for kind, number, local in noise.parts(final):
-            process: Any = noise.process(kind, number)
-            chain, scales = process.chain.to_float(), np.array([float(s) for s in process.ledger.scales])
-            if (kind, number) == ("epoch", epoch):
-                groups.append(_group_bounds(chain, scales, local + 1))
-            else:
-                norms = scales**2 * row_norms_sq(chain, [local])[:, 0]
-                groups.append((norms, _group_bounds(chain, scales, local + 1)[1]))
-        if layout.shares[epoch] > 0 and layout.length(epoch) > 1:  # its last step shows its total
-            inside = max(final - (final == layout.ends[epoch] - 1), layout.start(epoch))
-            process = noise.process("epoch", epoch)
-            chain, scales = process.chain.to_float(), np.array([float(s) for s in process.ledger.scales])
-            groups.append(_group_bounds(chain, scales, inside - layout.start(epoch) + 1))
-        worst = max(worst, float(_by_groups(groups, np.array([ln_failure]))[0]))
+        local = min(last, layout.ends[epoch] - 1) - layout.start(epoch)
+        closed = [_closing_bounds(kind, number) for number in range(epoch)]
+        cases = []
+        if layout.closes_apart(epoch, local):
+            cases.append([*closed, _closing_bounds(kind, epoch)])
+            local -= 1
+        if local >= 0:
+            cases.append([*closed, _prefix_bounds(kind, epoch, local + 1)])
+        for groups in cases:
+            worst = max(worst, float(_by_groups(groups, np.array([ln_failure]))[0]))
     return worst
+
+
+@lru_cache(maxsize=1024)
+def _prefix_bounds(kind: str, epoch: int, count: int) -> tuple[FloatArray, FloatArray]:
+    return _group_bounds(*_epoch_chain(kind, "epoch", epoch), count)
+
+
+@lru_cache(maxsize=256)
+def _closing_bounds(kind: str, epoch: int) -> tuple[FloatArray, FloatArray]:
+    """The noise that stands for a finished epoch: of its separate total, or of its counter's last step."""
+    layout = public_epochs(kind).layout
+    apart = layout.shares[epoch] > 0
+    chain, scales = _epoch_chain(kind, "total" if apart else "epoch", epoch)
+    step = 0 if apart else layout.length(epoch) - 1
+    return scales**2 * row_norms_sq(chain, [step])[:, 0], _group_bounds(chain, scales, step + 1)[1]
+
+
+@lru_cache(maxsize=8)
+def _epoch_chain(kind: str, part: str, epoch: int) -> tuple[Chain, FloatArray]:
+    process: Any = public_epochs(kind).process(part, epoch)
+    return process.chain.to_float(), np.array([float(scale) for scale in process.ledger.scales])

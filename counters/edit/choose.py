@@ -50,9 +50,11 @@ class Choice:
     def words(self) -> str:
         """What the mechanism will do, in a sentence.
 
-        >>> choose_words = variants(10, delta=1e-5, horizon=1000, rate=0.5, accountings=("paper",))
-        >>> [c.words for c in choose_words if c.mechanism == "ecc"]
-        ['no update before about 620 events (beyond the horizon: it will show 0 throughout)']
+        >>> paper = variants(
+        ...     10, delta=1e-5, horizon=1000, rate=0.5, accountings=("paper",), displays=("latest",)
+        ... )
+        >>> [choice.words for choice in paper if choice.mechanism == "ecc"]
+        ['no update before about 790 events (beyond the horizon: it will show 0 throughout)']
         """
         if self.design is None:
             return "an update at every step, with independent noise"

@@ -17,8 +17,9 @@ norm is convex, so only corners X, a, b in {0, 1} matter:
     counts:   sup over p, q of  |f + s|,   f in {r_p, r_(p+1) - r_p, r_(p+1)},  s in {0, r_q - r_(q-1)},  q
     >= p+2, times:    sup over u < v of |r_u - r_v|.
 
-Inputs of buckets past the last one that is released reach nothing that is released, so they may be thought to
-be fed (then column K+1 is the chain's own) or not (then it counts as 0), as is convenient: the same in x and x'.
+Inputs of buckets past the last one that is released reach nothing that is released, so they may be thought
+to be fed (then column K+1 is the chain's own) or not (then it counts as 0), as is convenient: the same in x
+and x'.
 
 Results are over R = max |r_m|: they multiply the budget of a change of one input by 1 (``lambda_counts``,
 ``lambda_times``; for Gaussian noise these are lambda^2, which multiply mu^2). All are upper bounds, rounded
@@ -45,7 +46,7 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 _UP = 1.0 + 2.0**-30
 _UNIT = 1 << 40
 _EXHAUSTIVE = 16
-_EVERY = 1024
+_EVERY = 512
 _PAIRS_L1, _PAIRS_L2 = 64, 1024
 _WALKED, _CHUNK = 1 << 17, 1 << 13
 
@@ -120,7 +121,7 @@ def toeplitz_factors(size: int) -> Factors:
         ParameterError: a size outside 1..2^20.
 
     >>> [round(float(x), 4) for x in (toeplitz_factors(500).counts, toeplitz_factors(500).times)]
-    [1.4184, 1.6314]
+    [1.4182, 1.6314]
     """
     column = toeplitz_root(integer("size", size, minimum=1))
     if size < _EXHAUSTIVE:
@@ -131,7 +132,7 @@ def toeplitz_factors(size: int) -> Factors:
     D = 1.0 + float((np.diff(c) ** 2).sum())
     starts = np.arange(1, size)
     if size > _EVERY:
-        starts = np.unique(np.concatenate([starts[:64], np.geomspace(64, size - 1, 160).astype(np.int64)]))
+        starts = np.unique(np.concatenate([starts[:32], np.geomspace(32, size - 1, 96).astype(np.int64)]))
     times = S  # v = K+1: a column 0
     for lag, following in zip(starts, np.append(starts[1:], size), strict=True):
         nearest = lag if following == lag + 1 else following  # lags lag .. following - 1

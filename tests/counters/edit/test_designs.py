@@ -26,7 +26,7 @@ deltas = st.floats(-12, -1).map(lambda x: Fraction(10**x))
 
 @pytest.mark.parametrize(("accounting", "mechanism"), CASES)
 @given(epsilon=epsilons, delta=deltas)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_every_ledger_adds_up(accounting: str, mechanism: str, epsilon: Fraction, delta: Fraction) -> None:
     horizon = 5000 if accounting == "sharp" else None
     options = {"base": "toeplitz"} if accounting == "sharp" else {}
@@ -246,5 +246,6 @@ def test_processes_have_the_promised_deviations(kind: str) -> None:
     design = make_design(5, delta=DELTA, base=kind, horizon=None if kind in UNBOUNDED else 300)
     noise = design.values.build(key=bytes(range(32)), stream_id=bytes(16), purpose="test", places=20)
     index = np.arange(12)
-    assert np.sqrt(noise.variance(index)) == pytest.approx(design.values.sd(index), rel=2e-4)
+    told, claimed = np.sqrt(noise.variance(index)), design.values.sd(index)
+    assert (told <= claimed * (1 + 1e-9)).all() and (told >= claimed * (1 - 1.2e-3)).all()
     assert noise.range(0, 12).shape == (12,)
