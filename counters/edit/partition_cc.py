@@ -11,7 +11,6 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from trilift.counters.edit.base import BaseSpec
 from trilift.counters.edit.counter import EditCounter
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
+from trilift.counters.edit.reference import root_down
 from trilift.counters.edit.statement import number_text
 from trilift.counters.edit.svt import MOST_STEPS, ceil_log
 from trilift.lift.checks import integer, rational
@@ -135,8 +135,7 @@ class PartitionDesign:
     @property
     def values(self) -> BaseSpec:
         """Noise of the count: the two halves of "cc" get mu/sqrt(2) each of what is given here."""
-        square = 2 * self.mu**2 * _GRID**4
-        return BaseSpec("cc", None, mu=Fraction(isqrt(int(square)), _GRID**2), change=self.rule.largest)
+        return BaseSpec("cc", None, mu=root_down(2 * self.mu**2), change=self.rule.largest)
 
     @cached_property
     def ledger(self) -> EditLedger:
