@@ -1,10 +1,15 @@
 """One-sided tails of a process at every step: what a counter adds so that it never reports too little.
 
 For many steps at once, so by bounds that need little of each step: of a chain's row at a step the sum of
-squared coefficients on every level (exact) and the largest coefficient on every level (of all steps). That
-gives a Chernoff bound for Laplace noise (:func:`trilift.counters.edit.tails.grouped_quantiles`) which is a
-little above the step's own best one; for Gaussian noise the quantile itself is used. Privacy rests on the
-failure being no larger than what is asked for, accuracy on its being not much smaller.
+squared coefficients on every level (exact) and the largest coefficient on every level (from above). That
+gives a Chernoff bound for Laplace noise, which holds for the drawn discrete variates too
+(:mod:`trilift.counters.tails`): from -ln(1 - a^2 h^2) <= (a / A)^2 (-ln(1 - A^2 h^2)) for |a| <= A, for every
+h,
+
+    Pr[sum a_i X_i >= x] <= exp(sum over levels of (sum a^2 / A^2) (-ln(1 - A^2 h^2)) - h x).
+
+For Gaussian noise the quantile itself is used. Privacy rests on the failure being no larger than what is
+asked for, accuracy on its being not much smaller.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ import math
 from typing import Any
 
 import numpy as np
-from trilift.counters.edit.tails import gaussian_quantile, grouped_quantiles
+from trilift.counters.edit.tails import gaussian_quantile
 from trilift.lift.costs import row_norms_sq
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.noise import Noise
@@ -25,6 +30,7 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _UP = 1.0 + 1e-9
+_GRID = 64
 _TOEPLITZ_LATTICE = 2.0**-32
 
 
@@ -60,14 +66,14 @@ def one_sided(noise: NoiseProcess, steps: IntArray, ln_failures: FloatArray) -> 
 def _of_parts(parts: list[tuple[Any, Any]], places: int, ln_failures: FloatArray) -> FloatArray:
     rounding = len(parts) * math.ldexp(0.5, -places)
     if all(isinstance(process, Noise) for process, _ in parts):
-        groups, largest = [], []
-        for process, where in parts:
-            sums, tops = _laplace_groups(process, np.atleast_1d(np.asarray(where, dtype=np.int64)))
-            groups.append(np.broadcast_to(sums, (len(sums), ln_failures.size)))
-            largest.append(tops)
-        sums, tops = np.concatenate(groups), np.concatenate(largest)
-        used = sums.max(axis=1) > 0
-        return grouped_quantiles(sums[used], tops[used], ln_failures) + rounding
+        found = [
+            _laplace_groups(process, np.atleast_1d(np.asarray(where, dtype=np.int64)))
+            for process, where in parts
+        ]
+        shape = (-1, ln_failures.size)
+        sums = np.concatenate([np.broadcast_to(a, (len(a), shape[1])) for a, _ in found])
+        tops = np.concatenate([np.broadcast_to(b, (len(b), shape[1])) for _, b in found])
+        return _chernoff(sums, tops, ln_failures) + rounding
     variances = np.zeros(ln_failures.size)
     for process, where in parts:
         steps = np.atleast_1d(np.asarray(where, dtype=np.int64))
@@ -76,20 +82,53 @@ def _of_parts(parts: list[tuple[Any, Any]], places: int, ln_failures: FloatArray
     return np.sqrt(variances) * gaussian_quantile(ln_failures) * _UP + rounding
 
 
-def _laplace_groups(process: Noise, steps: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return sum a^2 of every level and step, shape (levels, n), and every level's largest |a|, (levels,).
+def _chernoff(sums: FloatArray, tops: FloatArray, ln_failures: FloatArray) -> FloatArray:
+    """Return the least bound over a grid of h; every h gives a valid one. Shapes (groups, n), (n,)."""
+    tops = np.maximum(tops, 1e-6 * tops.max(axis=0))
+    limit = 1.0 / tops.max(axis=0)
+    best = np.full(ln_failures.shape, np.inf)
+    for fraction in (1.0 - np.geomspace(0.98, 2e-3, _GRID)).tolist():
+        h = fraction * limit
+        costs = (sums / tops**2 * -np.log1p(-((tops * h) ** 2))).sum(axis=0)
+        best = np.minimum(best, (costs - ln_failures) / h)
+    return np.asarray(best * _UP)
 
-    A step meets a level at two positions at most, with weights that add up to at most 1, and each gives a
-    block its weight times a row of A, or (the block before) at most its weight times g.
+
+def _laplace_groups(process: Noise, steps: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return sum a^2 and a bound on |a| of every level and step, shapes (levels, n).
+
+    A step meets a level at position p with weight s and at p - 1 with weight r, r + s <= 1. Each gives its
+    block its weight times a row of A, and the block before its weight times (1 - w) g. If the two are in one
+    block, that gets r A_1 + s A_2, and the one before (r (1 - w_1) + s (1 - w_2)) g; if not, the blocks get s
+    A_2, r A_1 + s (1 - w_2) g and r (1 - w_1) g. Nothing lies before the first block.
     """
     chain = process.chain.to_float()
     scales = np.array([float(scale) for scale in process.ledger.scales])
     sums = scales[:, None] ** 2 * row_norms_sq(chain, steps)
-    tops = [
-        scale * max(float(np.abs(stage.A).max()), float(np.abs(stage.g).max(initial=0.0)))
-        for scale, stage in zip(scales, chain.levels, strict=True)
-    ]
-    return np.asarray(sums), np.array(tops)
+    tops = np.empty_like(sums)
+    place, s, r = steps, np.ones(steps.size), np.zeros(steps.size)
+    lost = np.zeros(steps.size, dtype=bool)  # weight at a third position: then largest entries are taken
+    for index, (stage, scale) in enumerate(zip(chain.levels, scales.tolist(), strict=True)):
+        row, g = np.abs(stage.A).max(axis=1), float(np.abs(stage.g).max(initial=0.0))
+        if index == len(chain.stages):
+            at = np.minimum(place, stage.size - 1)
+            before = np.minimum(np.maximum(place - 1, 0), stage.size - 1)
+            bound = s * row[at] + r * row[before]
+        else:
+            block, digit = np.divmod(place, stage.size)
+            own = np.where(digit > 0, digit - 1, stage.size - 1)  # of position p - 1
+            same = digit > 0
+            earlier = np.where(same, block, block - 1) > 0  # whether p - 1 has a block before its own
+            left, right = r * (1.0 - stage.w[own]) * earlier, s * (1.0 - stage.w[digit]) * (block > 0)
+            first, second = r * row[own], s * row[digit]
+            bound = np.maximum.reduce([first + second, first + right * g, (left + right) * g])
+            lost |= ~same & (left > 1e-12)
+            s_above = s * stage.w[digit] + np.where(same, r * stage.w[own], 0.0)
+            r = right + np.where(same, left, r * stage.w[own])
+            place, s = block, s_above
+        largest = max(float(row.max()), g)
+        tops[index] = scale * np.where(lost, largest, np.minimum(bound, largest)) * _UP
+    return np.asarray(sums), tops
 
 
 def _draw_rounding(process: Any, step: int) -> float:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 from typing import Any, ClassVar
 
@@ -43,6 +44,7 @@ _LONGEST = 10**15  # the planner's own limit; longer epochs take levels of one s
 _ROOT_BITS = 60
 
 
+@lru_cache(maxsize=512)  # shipped artifacts alone, which do not change
 def epoch_names(length: int, *, objective: str, norm: str = "l1") -> tuple[str, ...]:
     """Return names of shipped artifacts whose chain serves an epoch of this length, up to 2^62.
 
