@@ -43,7 +43,7 @@ def masked_stream(queue: Departures, *, slots: int) -> Any:
 
 
 def counts_of(queue: Departures, *, slots: int) -> Counts:
-    """Release the count of late departures by four mechanisms, with public seeds.
+    """Release the count of late departures by five mechanisms, with public seeds.
 
     Args:
         queue: the departures.
@@ -56,6 +56,7 @@ def counts_of(queue: Departures, *, slots: int) -> Counts:
     counters: dict[str, Any] = {
         "Counter": Counter(EPSILON, horizon=slots, simulation_seed=_SEED),
         "SimECC": SimECC(EPSILON, DELTA, rate=RATE, **edit),
+        "SimECC, extrapolated": SimECC(EPSILON, DELTA, rate=RATE, display="extrapolated", **edit),
         "ECC": ECC(EPSILON, DELTA, rate=RATE, **edit),
         "HorizonGaussian": HorizonGaussian(EPSILON, DELTA, **edit),
     }

@@ -27,17 +27,18 @@ def draw_queue(queue: Departures, path: Path) -> None:
     index = example_of(queue)
     slots, stream = queue.slots(), queue.stream()
     first = int(slots[index])
-    shown = slice(first - _BEFORE, first + EXAMPLE_BEHIND + _AFTER)
+    before = min(first, _BEFORE)
+    shown = slice(first - before, first + EXAMPLE_BEHIND + _AFTER)
     other = queue.without(index).stream(slots=len(stream))
-    figure = new_figure(9.0, 3.1)
+    figure = new_figure(9.0, 3.2)
     strips, sums = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0))
     labels = ("as it was", "one flight cancelled")
     for row, (label, items) in enumerate(zip(labels, (stream[shown], other[shown]), strict=True)):
         _strip(strips, items, y=1.25 * (1 - row))
         strips.text(-0.9, 1.25 * (1 - row) + 0.5, label, ha="right", va="center", fontsize=9)
-    for place in range(_BEFORE + 1, _BEFORE + 1 + EXAMPLE_BEHIND):  # who moves
+    for place in range(before + 1, before + 1 + EXAMPLE_BEHIND):  # who moves
         strips.plot([place + 0.47, place - 0.53], [1.24, 1.01], color="0.3", linewidth=0.8)
-    strips.text(_BEFORE + 0.5, 2.35, "this flight", ha="center", fontsize=9)
+    strips.text(before + 0.5, 2.35, "this flight", ha="center", fontsize=9)
     strips.set(xlim=(-9.5, len(stream[shown]) + 0.5), ylim=(-0.2, 2.9))
     strips.axis("off")
     apart = np.cumsum(np.maximum(stream, 0) - np.maximum(other, 0))[shown]
@@ -104,9 +105,9 @@ def draw_counts(counts: Counts, path: Path) -> None:
     """
     colours = {"Counter": "#3a9b5c", "SimECC": _LINE, "ECC": "#edae49"}
     names = {"Counter": "Counter (swaps alone)", "SimECC": "SimECC (edits)", "ECC": "ECC (edits)"}
-    figure = new_figure(9.0, 3.6)
+    figure = new_figure(8.0, 3.2)
     close, year = figure.subplots(1, 2, width_ratios=(1.0, 1.3))
-    shown = slice(9 * 720, 16 * 720, 5)  # 10 to 16 January, every ten minutes
+    shown = slice(9 * 720, 16 * 720, 10)  # 10 to 16 January, every 20 minutes
     days = np.arange(len(counts.true)) / 720 + 1
     close.plot(days[shown], counts.true[shown], color="black", linewidth=1.4, linestyle="--", label="true")
     for name, colour in colours.items():

@@ -1,7 +1,7 @@
 """The figures and pictures of docs/edit-streams.md: a queue of departures, and what cancellations give away.
 
     python -m trilift.experiments.edit.flights_queue --json           # the figures
-    python -m trilift.experiments.edit.flights_queue --out docs       # the pictures (extra demo)
+    python -m trilift.experiments.edit.flights_queue --out docs       # pictures (extra demo) and page
     python -m trilift.experiments.edit.flights_queue --csv jfk.csv    # the stream, for trilift count
 
 The released counts come from public seeds: the flights are public, and pictures shall be the same for
@@ -140,10 +140,12 @@ def _moment(minute: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures, and write the pictures or the stream."""
     from trilift.experiments.edit.flights_counts import counts_of
+    from trilift.experiments.edit.flights_page import page_tables
     from trilift.experiments.edit.flights_pictures import draw_counts, draw_losses, draw_queue
+    from trilift.experiments.gaussian import fill_in
 
     parser = argparse.ArgumentParser(description="Figures and pictures of docs/edit-streams.md.")
-    parser.add_argument("--out", type=Path, help="folder for the pictures; those of these names are replaced")
+    parser.add_argument("--out", type=Path, help="folder of the pictures and the page, which are replaced")
     parser.add_argument("--csv", type=Path, help="new file for the stream")
     parser.add_argument("--json", action="store_true", help="print the figures")
     options = parser.parse_args(arguments)
@@ -154,12 +156,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     swap, loss = swap_record(queue)
     counts = counts_of(queue, slots=HORIZON)
+    record = {"queue": queue_record(queue), "swap": swap, "counts": counts.records}
     if options.out is not None:
         draw_queue(queue, options.out / "edit-queue.png")
         draw_losses(queue, loss, options.out / "edit-losses.png", epsilon=swap["epsilon"])
         draw_counts(counts, options.out / "edit-counts.png")
+        page = options.out / "edit-streams.md"
+        if page.exists():
+            text = fill_in(page.read_text(encoding="utf-8"), page_tables(record))
+            page.write_text(text, encoding="utf-8")
     if options.json:
-        record = {"queue": queue_record(queue), "swap": swap, "counts": counts.records}
         print(json.dumps(record, indent=2, allow_nan=False))
 
 
