@@ -173,7 +173,7 @@ def spec_chain(kind: str, names: tuple[str, ...]) -> Chain:
     return Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])
 
 
-def _build(spec: BaseSpec, *, purpose: str, places: int, input_places: int, **common: bytes) -> Any:
+def _build(spec: BaseSpec, *, purpose: str, places: int, input_places: int, **common: Any) -> Any:
     if spec.kind == "toeplitz":
         from trilift.stream.toeplitz_noise import ToeplitzNoise
 
@@ -271,7 +271,7 @@ def _sd(spec: BaseSpec, where: Any) -> FloatArray:
         return toeplitz_epoch_sd(
             spec.kind, float(spec.mu or 1) * (1.0 - 1e-4), where, change=float(spec.change)
         )
-    return np.sqrt(public_epochs(spec.kind).variance(where)) * unit_scale(spec)
+    return np.asarray(np.sqrt(public_epochs(spec.kind).variance(where)) * unit_scale(spec))
 
 
 @lru_cache(maxsize=16)

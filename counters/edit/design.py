@@ -127,10 +127,11 @@ class Design:
         r = finite("rate", self.rate if rate is None else rate, above=0, maximum=1)
         last = (self.capacity or 1 << 62) - 1
         largest = float(self.values.change)
+        rounded = 4.0**-self.rule.places / 12.0  # variance of rounding released values to the lattice
         made = predict(
             lengths_of(self.part, horizon=T, rate=r),
-            values_sd=lambda index: self.values.sd(np.minimum(index, last)) / largest,
-            times_sd=lambda index: self.times.sd(np.minimum(index, last)),
+            values_sd=lambda index: np.sqrt(self.values.sd(np.minimum(index, last)) ** 2 + rounded) / largest,
+            times_sd=lambda index: np.sqrt(self.times.sd(np.minimum(index, last)) ** 2 + 1.0 / 12.0),
             alphas=lambda index: self._some_alphas(np.minimum(index, last)),
             horizon=T,
             rate=r,
@@ -233,7 +234,8 @@ def _part_from(record: dict[str, Any]) -> SimPartRule | PartRule:
             Fraction(record["epsilon"]), record["base"], Fraction(record["drift"]), record["folded"]
         )
     names = ("tau", "scale0", "scale_t", "bucket_drift", "clock_drift")
-    return PartRule(*(Fraction(record[name]) for name in names), record["shift"])
+    tau, scale0, scale_t, bucket_drift, clock_drift = (Fraction(record[name]) for name in names)
+    return PartRule(tau, scale0, scale_t, bucket_drift, clock_drift, record["shift"])
 
 
 def make_design(

@@ -28,6 +28,7 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 _TIMES = 512
 _QUANTILES = 12
+_PIECES = 4.0  # about as many independent stretches has the noise of a run
 _LUMPS = 120
 _EULER = 0.5772156649015329
 
@@ -60,7 +61,7 @@ class Prediction:
     """What a mechanism will do at (horizon, rate).
 
     Attributes:
-        rmse: root mean squared error over the steps 1..T.
+        rmse: root mean squared error of a run over the steps 1..T, on average.
         first_update_steps: expected step of the first release.
         buckets: expected number of buckets that end.
     """
@@ -229,18 +230,37 @@ def predict(
     open_steps, open_sq = _residual(lengths.first, lengths.second, lengths.third)
     columns = (open_steps, open_sq, lengths.open_events, lengths.open_events_sq)
     residual, residual_sq, n1, n2 = (np.interp(at, lengths.index, x) for x in columns)
+    noise = s1**2 + r * r * s2**2  # of the count at the time shown: N1 - r N2
     if display == "latest":  # missing: the events of the delay, then those of the open bucket
         delay = np.minimum(a, t)
-        shown = s1**2 + (r * delay + n1) ** 2 + (n2 - n1**2) + r * r * s2**2 + r * (1 - r) * delay
+        bias = r * delay + n1
+        rest = bias**2 + (n2 - n1**2) + r * (1 - r) * delay
+        cross = 4.0 * bias**2 * noise
     else:
         age = np.minimum(a + residual, t)
-        age_variance = s2**2 + residual_sq - residual**2
-        counted = s1**2 + r * (1 - r) * age
+        age_sq = age**2 + s2**2 + residual_sq - residual**2
         base = np.maximum(t - age, 1.0)
-        rate_variance = (s1**2 + r * r * s2**2 + r * (1 - r) * base) / base**2
-        shown = counted + r * r * s2**2 + rate_variance * (age**2 + age_variance)
-        shown = np.minimum(shown, counted + (r * age) ** 2 + r * r * age_variance + age**2)
-    error = np.where(t < first, silent, shown)
-    total = float((error * weight).sum() / horizon)
+        inside, rate_sq = _clipped(r, np.sqrt(noise + r * (1 - r) * base) / base)
+        # the rate is (count + noise) / base: noise makes it larger together with the value that it carries on
+        rest = r * (1 - r) * age + 2.0 * age * noise / base * inside + age_sq * rate_sq
+        cross = np.zeros_like(t)
+    error = np.where(t < first, silent, noise + rest)
+    spread = np.where(t < first, 0.0, 2.0 * noise**2 + cross)
+    total, varying = (float((x * weight).sum() / horizon) for x in (error, spread))
+    # the mean of runs' errors is a little below the root of their mean square: noise is alike for long
+    alike = min(varying / (8.0 * _PIECES * max(total, 1e-300) ** 2), 0.5)
     buckets = float(np.interp(horizon, ends, lengths.index))
-    return Prediction(math.sqrt(total), first, buckets)
+    return Prediction(math.sqrt(total) * (1.0 - alike), first, buckets)
+
+
+def _clipped(rate: float, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Pr[0 < X < 1] and E[(min(max(X, 0), 1) - rate)^2] for X normal with mean ``rate``."""
+    from scipy.special import ndtr
+
+    low, high = -rate / sd, (1.0 - rate) / sd
+    below, above = ndtr(low), ndtr(-high)
+    inside = 1.0 - below - above
+    density = math.sqrt(0.5 / math.pi)
+    edges = high * np.exp(-(high**2) / 2.0) - low * np.exp(-(low**2) / 2.0)
+    square = sd**2 * (inside - density * edges) + below * rate**2 + above * (1.0 - rate) ** 2
+    return np.asarray(inside), np.asarray(square)

@@ -18,18 +18,21 @@ DELTA = Fraction(1, 10**5)
 def test_variants_are_ordered_and_hold_their_budgets(horizon: int | None) -> None:
     found = variants(3, delta=DELTA, horizon=horizon, rate=0.2)
     errors = [choice.predicted_rmse for choice in found]
-    assert errors == sorted(errors) and math.isfinite(errors[-1])
+    assert errors == sorted(errors)
+    assert math.isfinite(errors[-1])
     names = {(choice.mechanism, choice.accounting) for choice in found}
     assert {("simecc", "sharp"), ("ecc", "sharp"), ("simecc", "paper"), ("ecc", "paper-4/105")} <= names
     assert {choice.mechanism for choice in found} >= {"gaussian"}
     assert any(choice.mechanism == "horizon-gaussian" for choice in found) == (horizon is not None)
     for choice in found:
-        assert choice.ledger.spent_epsilon <= 3 and choice.ledger.spent_delta <= DELTA
+        assert choice.ledger.spent_epsilon <= 3
+        assert choice.ledger.spent_delta <= DELTA
         assert set(choice.record()) >= {"mechanism", "base", "accounting", "predicted_rmse", "ledger"}
         assert (choice.design is None) == (choice.setup is not None)
     assert found[0].accounting == "sharp"
     best = choose_design(3, delta=DELTA, horizon=horizon, rate=0.2)
-    assert best.display == found[0].display and best.mechanism == found[0].mechanism
+    assert best.display == found[0].display
+    assert best.mechanism == found[0].mechanism
     assert best.predict(horizon=horizon or 10**5).rmse == pytest.approx(errors[0])
 
 
@@ -46,7 +49,8 @@ def test_words() -> None:
     found = variants(10, delta=DELTA, horizon=10**5, rate=0.1, accountings=("paper", "sharp"))
     words = {(c.mechanism, c.accounting): c.words for c in found if c.display == "latest"}
     paper = words["ecc", "paper"]
-    assert paper.startswith("no update before about ") and paper.endswith(" events")
+    assert paper.startswith("no update before about ")
+    assert paper.endswith(" events")
     assert 600 <= int(paper.split()[-2]) <= 1000
     assert int(words["ecc", "sharp"].split()[-2]) < 60
     assert words["simecc", "sharp"].endswith("steps")

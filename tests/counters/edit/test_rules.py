@@ -77,7 +77,8 @@ def test_folded_lengths_neighbour_each_other(epsilon: str, base: int) -> None:
     inner = law[1 : base + 40]
     ratios = inner[1:] / inner[:-1]
     bound = math.exp(float(rule.epsilon) / 2) * (1 + 1e-9)
-    assert ratios.max() <= bound and (1 / ratios).max() <= bound
+    assert ratios.max() <= bound
+    assert (1 / ratios).max() <= bound
     assert max(ratios.max(), (1 / ratios).max()) == pytest.approx(bound, rel=1e-6)  # no room left
     assert math.log(law[1]) == pytest.approx(float(rule.ln_failure), abs=1e-9)
     m1, m2, m3 = rule.moments()
@@ -87,7 +88,7 @@ def test_folded_lengths_neighbour_each_other(epsilon: str, base: int) -> None:
 
 @pytest.mark.parametrize("base", [1, 2, 5])
 def test_only_one_bucket_can_be_too_short(base: int) -> None:
-    """By renewal: the bucket before the one that holds step j, and the one after, have length 1 with chance pi_1."""
+    """By renewal: the bucket before the one that holds step j has length 1 with chance pi_1 at most."""
     law = _law(SimPartRule(Fraction(3, 2), base, folded=True))
     T = 60
     law = np.pad(law, (0, T + 2))[: T + 2]
@@ -140,5 +141,7 @@ def test_more_budget_means_shorter_buckets() -> None:
     low = ln_of(DELTA)[0]
     bases = [SimPartRule.renewal(Fraction(k, 10), ln_failure=low).base for k in range(1, 60, 4)]
     taus = [PartRule.constant(Fraction(k, 10), ln_failure=low, horizon=10**4).tau for k in range(1, 60, 4)]
-    assert bases == sorted(bases, reverse=True) and taus == sorted(taus, reverse=True)
-    assert bases[0] > 10 * bases[-1] and taus[0] > 10 * taus[-1]
+    assert bases == sorted(bases, reverse=True)
+    assert taus == sorted(taus, reverse=True)
+    assert bases[0] > 10 * bases[-1]
+    assert taus[0] > 10 * taus[-1]
