@@ -89,7 +89,8 @@ class BiasedSetup(StreamSetup):
         share = float(self.ln_eta) - 1e-9 * abs(float(self.ln_eta)) - float(np.log(self.width))
         if self.horizon is not None:
             return np.full(np.shape(steps), share - float(np.log(self.horizon)))
-        return share + np.log(_SQUARES) - 2.0 * np.log(np.asarray(steps, dtype=np.float64) + 1.0)
+        t = np.asarray(steps, dtype=np.float64) + 1.0
+        return np.asarray(share + np.log(_SQUARES) - 2.0 * np.log(t))
 
     def own_record(self) -> dict[str, Any]:
         """Return what a state keeps besides the inputs' parameters."""

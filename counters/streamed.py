@@ -50,6 +50,10 @@ class StreamSetup:
         """By how much (l1, over all steps and coordinates) the data of one person can change."""
         return _change(self.rule, self.dimension, self.norm_bound, self.max_contributions)
 
+    def statement_lines(self) -> list[str]:
+        """Return guarantee, mechanism, composition and theorem, where the setup says them itself."""
+        return []
+
     @property
     def change_l2(self) -> Fraction:
         """The same where coordinates add up in squares, as under Gaussian noise.

@@ -57,7 +57,7 @@ def test_all_short_streams_under_any_noise() -> None:
         assert (released >= sums).all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=8)
 @given(
     noise=st.lists(st.integers(-(2**70), 2**70), min_size=12, max_size=12),
     inputs=st.lists(st.fractions(-3, 3), min_size=12, max_size=12),
@@ -177,17 +177,17 @@ def test_groups_bound_every_row(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("base", ["laplace", "gaussian"])
 def test_tails_hold_over_keys(base: str) -> None:
-    """Noise below -x at failure 1 % of a step: 2000 coordinates; a binomial of mean 20 exceeds 45
+    """Noise below -x at failure 1 % of a step: 800 coordinates; a binomial of mean 8 exceeds 26
     less than once in 10^6.
     """
-    copies = 2000
+    copies = 800
     counter = BiasedCounter(1, DELTA, base=base, dimension=copies, simulation_seed=4)
     steps = np.array([2, 11, 60])
     limits = one_sided(counter._noises[0], steps, np.full(3, math.log(0.01)))
     drawn = np.array([noise.at(steps) for noise in counter._noises])
     below = (drawn <= -limits).sum(axis=0)
-    assert (below <= 45).all()
-    assert ((drawn <= -0.45 * limits).sum(axis=0) > 45).all()  # the test can fail
+    assert (below <= 26).all()
+    assert ((drawn <= -0.3 * limits).sum(axis=0) > 26).all()  # the test can fail
 
 
 def test_overshoot_is_bounded() -> None:

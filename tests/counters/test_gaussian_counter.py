@@ -90,6 +90,7 @@ def test_a_larger_mu_in_a_state_is_refused(tmp_path: Path) -> None:
         GaussianCounter.load(tmp_path / "state")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [KINDS[0], KINDS[2], {"growth": "doubling"}])
 def test_standard_deviations_over_keys(options: dict[str, Any]) -> None:
     """Sample variance of 800 coordinates at three steps: within 5.2 sqrt(2/800); false alarm below 1e-6 each.
