@@ -179,7 +179,7 @@ def do_cell(
     for within, more in ((_NEAR, tiers[1]), (_CLOSE, tiers[2])):
         limit = within * min(float(found.mean()) for found in errors)
         near = [i for i, found in enumerate(errors) if i == chosen or float(found.mean()) <= limit]
-        for i in near if len(near) > 1 else ():
+        for i in near if len(near) > 1 or within == _NEAR else ():
             have = errors[i].size
             if have < more:
                 further = cell_errors(
