@@ -132,7 +132,11 @@ class LaplaceRows:
     """
 
     def __init__(self, scales: Sequence[Scale] | NDArray[Any]) -> None:
-        self._scales = tuple(map(_checked, scales))
+        known: dict[Any, Scale] = {}  # banks repeat a scale very often; True is no number, though equal to 1
+        for scale in scales:
+            if (type(scale), scale) not in known:
+                known[type(scale), scale] = _checked(scale)
+        self._scales = tuple(known[type(scale), scale] for scale in scales)
         self._pieces: list[_Piece] = []
         tables: dict[Scale, NDArray[np.uint32]] = {}
         tiled: dict[tuple[Scale, ...], NDArray[np.uint32]] = {}
