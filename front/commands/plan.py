@@ -56,13 +56,13 @@ def command(
     neighbours: Annotated[
         str | None, typer.Option(help="swap, or edit: price the mechanisms for streams that shift.")
     ] = None,
-    delta: Annotated[str | None, typer.Option(help="Edit neighbours: such as 1e-6.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Edit neighbours, or swap with Gaussian noise: such as 1e-6.")
+    ] = None,
     rate: Annotated[
         str | None, typer.Option(help="Edit neighbours: expected events a step, at most 1. (default: 1/2)")
     ] = None,
-    unbounded: Annotated[
-        bool, typer.Option("--unbounded", help="Edit neighbours: mechanisms without a horizon.")
-    ] = False,
+    unbounded: Annotated[bool, typer.Option("--unbounded", help="Counters without a horizon.")] = False,
     display: Annotated[
         str | None, typer.Option(help="Edit neighbours: latest, or extrapolated. (default: latest)")
     ] = None,
@@ -73,7 +73,8 @@ def command(
     All chains are ranked by the sum of their levels' costs; of the most promising ones, the one with the
     least exact error is taken. With --mechanism, say what another mechanism costs: exactly, or (the paper's
     lift, of which only norms are published) by a bound. With --neighbours edit, predict the errors of SimECC,
-    ECC and independent noise, and say what each will do.
+    ECC and independent noise, and say what each will do. With --delta or --unbounded alone, price counters
+    with Gaussian noise or without a horizon.
     """
     from trilift.arguments import number, whole
     from trilift.lift.checks import finite
@@ -97,8 +98,21 @@ def command(
             json=json,
         )
         return
-    edits = {"delta": delta, "rate": rate, "unbounded": unbounded or None, "display": display}
-    _refuse(edits, "is about edit neighbours: add --neighbours edit, or")
+    _refuse({"rate": rate, "display": display}, "is about edit neighbours: add --neighbours edit, or")
+    if delta is not None or unbounded:
+        from trilift.swap_plan import plan_swap
+
+        chains = {"artifact": artifact, "mechanism": mechanism, "arity": arity}
+        _refuse(chains, "is about pure noise and a horizon:")
+        plan_swap(
+            exact,
+            delta=None if delta is None else number("delta", delta, above=0),
+            horizon=length,
+            unbounded=unbounded,
+            objective=objective,
+            json=json,
+        )
+        return
     if length is None:
         raise ParameterError("--horizon is needed")
     objective = "max" if objective is None else objective

@@ -107,7 +107,7 @@ def test_a_short_stream_is_for_independent_noise(run: Run) -> None:
             ("plan", "-e", 1, "-n", 9, "--rate", "1/2"),
             "--rate is about edit neighbours: add --neighbours edit",
         ),
-        (("plan", "-e", 1, "-n", 9, "--unbounded"), "--unbounded is about edit neighbours"),
+        (("plan", "-e", 1, "-n", 9, "--display", "latest"), "--display is about edit neighbours"),
     ],
 )
 def test_bad_arguments(refused: Run, arguments: tuple[object, ...], message: str) -> None:

@@ -1,0 +1,102 @@
+"""``trilift plan`` with ``--delta`` or ``--unbounded`` for swaps: Gaussian noise, counters without an end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from trilift.lift.errors import ParameterError
+from trilift.output import print_json, print_pairs, print_table, write
+
+__all__ = ["plan_swap"]
+
+_NOMINAL = 10**5
+_POINTS = 1 << 15
+_TOEPLITZ_MOST = 1 << 20
+_GROWTHS = ("tapered", "relay", "doubling")
+
+
+def plan_swap(
+    epsilon: Fraction,
+    *,
+    delta: Fraction | None,
+    horizon: int | None,
+    unbounded: bool,
+    objective: str | None,
+    json: bool,
+) -> None:
+    """Price counters with Gaussian noise, or without a horizon, and print them.
+
+    Args:
+        epsilon: > 0.
+        delta: None for pure differential privacy (then ``unbounded``).
+        horizon: number of steps planned for; with ``unbounded``, over which errors are taken.
+        unbounded: counters without a horizon.
+        objective: "max" or "mean", the error that decides.
+        json: print JSON.
+
+    Raises:
+        ParameterError: an argument that is missing or not acceptable.
+    """
+    if horizon is None and not unbounded:
+        raise ParameterError("--horizon is needed, or --unbounded")
+    steps = _NOMINAL if horizon is None else horizon
+    wanted = ("mean" if unbounded else "max") if objective is None else objective
+    points = np.unique(np.linspace(0, steps - 1, min(steps, _POINTS)).astype(np.int64))
+    variants = []
+    for options in _options(delta, steps, unbounded):
+        counter = _counter(epsilon, delta, None if unbounded else steps, {**options, "objective": wanted})
+        variances = _variances(counter.setup, points)
+        errors = {"max_se": float(variances.max()), "mean_se": float(variances.mean())}
+        variants.append({"mechanism": "chain", "growth": None, **options, **errors})
+    variants.sort(key=lambda variant: float(variant[f"{wanted}_se"]))
+    chosen = next(v for v in variants if v["growth"] in (None, _GROWTHS[0]))  # what trilift count takes
+    if json:
+        about = {
+            "neighbours": "swap",
+            "epsilon": str(epsilon),
+            "delta": None if delta is None else str(delta),
+        }
+        place = {"horizon": None if unbounded else steps, "steps": steps, "objective": wanted}
+        print_json({**about, **place, "points": len(points), "variants": variants, "chosen": chosen})
+        return
+    noise = "Laplace noise" if delta is None else f"Gaussian noise, delta {float(delta):.6g}"
+    print_table(
+        f"{noise}, epsilon {epsilon}, {steps} steps{' of a stream without end' if unbounded else ''}",
+        ["mechanism", "epochs", "sd of worst step", "typical sd"],
+        [
+            [v["mechanism"], v["growth"] or "", f"{v['max_se'] ** 0.5:.6g}", f"{v['mean_se'] ** 0.5:.6g}"]
+            for v in variants
+        ],
+        left=("mechanism", "epochs"),
+    )
+    write(f"taken over {len(points)} evenly spaced steps\n" if len(points) < steps else "")
+    budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {float(delta):g}")
+    length = "--unbounded" if unbounded else f"--horizon {steps}"
+    law = "" if delta is None or unbounded else f" --mechanism {chosen['mechanism']}"
+    print_pairs({"use": f"trilift count FILE {budget} {length}{law} --objective {wanted}"})
+
+
+def _options(delta: Fraction | None, steps: int, unbounded: bool) -> list[dict[str, Any]]:
+    """Return what distinguishes the counters that are compared."""
+    if unbounded:
+        return [{"growth": growth} for growth in _GROWTHS]
+    names = ("chain", "toeplitz") if steps <= _TOEPLITZ_MOST else ("chain",)
+    return [{"mechanism": name} for name in names]
+
+
+def _counter(epsilon: Fraction, delta: Fraction | None, horizon: int | None, options: dict[str, Any]) -> Any:
+    from trilift.counters import Counter, GaussianCounter
+
+    if delta is None:
+        return Counter(epsilon, horizon=horizon, **options)
+    return GaussianCounter(epsilon, delta, horizon=horizon, **options)
+
+
+def _variances(setup: Any, points: Any) -> Any:
+    """Return variances at 0-based steps, in squared units of the count; they do not depend on the key."""
+    from trilift.stream.keys import simulation_key
+
+    noises, _ = setup.processes(purposes=["plan"], key=simulation_key(0), stream_id=bytes(16), epochs={})
+    return noises[0].variance(points)
