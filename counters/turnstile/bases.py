@@ -165,7 +165,8 @@ class ChainBase:
         The draws being rounded to, or discrete on, a lattice at least 2^10 times finer than their scale adds
         less than a relative 1e-6.
         """
-        return (2.0 if self.budget.law == "laplace" else 1.0) * self._parts(ticks).sum(axis=0)
+        factor = 2.0 if self.budget.law == "laplace" else 1.0
+        return np.asarray(factor * self._parts(ticks).sum(axis=0))
 
     def upper(self, ticks: Any, *, failure: float) -> FloatArray:
         """Return x with Pr[N >= x] <= failure at 0-based ticks, by Gaussian quantiles or Chernoff's bound.

@@ -87,7 +87,8 @@ def batches(items: Any, signs: Any) -> Iterator[tuple[list[Any], Signs]]:
     left, right = _chunks(items), _chunks(signs)
     start = 0
     while True:
-        some, their = next(left, []), next(right, [])
+        some: Any = next(left, [])
+        their: Any = next(right, [])
         if len(some) != len(their):
             raise ParameterError("items and signs must be equally many")
         if len(some) == 0:

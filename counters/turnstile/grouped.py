@@ -70,11 +70,11 @@ def default_groups(reads: int, *, failure: float, high: float, low: float) -> in
 class Grouped(Sketch):
     """Median over the groups of one hash.
 
-    At all reads, but for ``failure``: D <= 4 mu_t D_hat, and D >= D_hat / 16 where D_hat > g, its least value
-    (for a copy to answer 2^l >= max(2, 16 D / g), a level must be occupied that expects 1/16 of an item, or an
-    empty one pass). The released estimate is D_hat, or sqrt(tau_t) D_hat if centred. With ``few_heavy``, where fewer than half
-    of the groups have a detected level, it is max(1, g ln(g / (g - number of those))): for few items that are
-    frequent; the interval stays that of D_hat.
+    At all reads, but for ``failure``: D <= 4 mu_t D_hat, and D >= D_hat / 16 where D_hat > g, its least
+    value. (For a group to answer 2^l >= max(2, 16 D / g), levels must be occupied that expect at most 1/16 of
+    an item, or an empty one must pass.) The released estimate is D_hat, or sqrt(tau_t) D_hat if centred. With
+    ``few_heavy``, where fewer than half of the groups have a detected level, it is max(1, g ln(g / (g - n)))
+    for their number n: for few items that are frequent; the interval stays that of D_hat.
 
     Args:
         base: noise of the one bank.

@@ -72,8 +72,8 @@ def tail_rates(thresholds: str, *, counters: int, reads: int, failure: float) ->
     """Return (tail, quantile, rate): how often an empty counter may pass, how far noise is allowed for.
 
     "weak": all empty levels of a copy together pass with probability 0.05, and a full one is missed with
-    0.05: the median bears that. "strong": no noise of any counter at any read exceeds its threshold either way, but
-    for half of the failure.
+    0.05: the median bears that. "strong": no noise of any counter at any read exceeds its threshold either
+    way, but for half of the failure.
 
     Args:
         thresholds: "weak" or "strong".

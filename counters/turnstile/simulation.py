@@ -152,13 +152,13 @@ class ToeplitzBase:
 
     def variance(self, ticks: Any) -> FloatArray:
         """Return E[N^2] before the rounding."""
-        return self.sigma**2 * toeplitz_rows(self.ticks)[np.asarray(ticks)]
+        return np.asarray(self.sigma**2 * toeplitz_rows(self.ticks)[np.asarray(ticks)])
 
     def upper(self, ticks: Any, *, failure: float) -> FloatArray:
         """Return x with Pr[N >= x] <= failure."""
         from trilift.counters.turnstile.bases import normal_upper
 
-        return np.sqrt(self.variance(ticks)) * normal_upper(failure)
+        return np.asarray(np.sqrt(self.variance(ticks)) * normal_upper(failure))
 
     def record(self) -> dict[str, Any]:
         """Return what a state keeps."""
