@@ -85,7 +85,7 @@ def draw_losses(queue: Departures, loss: Any, path: Path, *, epsilon: float) -> 
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     right.plot(ordered, 100 * share, color=_LATE, linewidth=1.8)
     right.axvline(epsilon, color="black", linewidth=0.8, linestyle="--")
-    right.text(epsilon * 1.05, 0.002, f" promised: {epsilon:g}", fontsize=9)
+    right.annotate(f"  promised: {epsilon:g}", (epsilon, 0.1), xycoords=("data", "axes fraction"), fontsize=9)
     right.set(
         yscale="log",
         xlim=(0, None),
