@@ -63,7 +63,7 @@ def command(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(help="Edit neighbours: expected sum of the inputs of a step, public, such as 0.1."),
+        typer.Option(help="Edit neighbours: a public guess of the events a step, at most 1. (default: 1/2)"),
     ] = None,
     display: Annotated[
         str | None,

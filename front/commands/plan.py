@@ -64,7 +64,7 @@ def command(
     ] = None,
     unbounded: Annotated[bool, typer.Option("--unbounded", help="Counters without a horizon.")] = False,
     display: Annotated[
-        str | None, typer.Option(help="Edit neighbours: latest, or extrapolated. (default: latest)")
+        str | None, typer.Option(help="Edit neighbours: latest, or extrapolated. (default: both)")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
