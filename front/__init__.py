@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trilift.counters.edit.mechanism import ECC, SimECC
     from trilift.counters.edit.padding import EndingCounter
     from trilift.counters.edit.partition_cc import PartitionCC
-    from trilift.counters.turnstile import DistinctCounter
+    from trilift.counters.turnstile import DistinctCounter, SecondMoment
     from trilift.factorize import SearchResult, estimate_cost, search_direct, search_stage
     from trilift.lift import (
         ArtifactFormatError,
@@ -69,6 +69,7 @@ _HOME = {
     "Provenance": "artifacts",
     "ReplayError": "lift",
     "SearchResult": "factorize",
+    "SecondMoment": "counters.turnstile",
     "SimECC": "counters.edit.mechanism",
     "Stage": "lift",
     "StateError": "lift",
@@ -114,6 +115,7 @@ __all__ = [
     "Provenance",
     "ReplayError",
     "SearchResult",
+    "SecondMoment",
     "SimECC",
     "Stage",
     "StateError",

@@ -1,8 +1,9 @@
 """Sketches of the second moment: rows of signed sums (A4) and tables of signed buckets (A4s).
 
-Every estimate has the noise's own contribution taken off: E N^2 of a counter's noise does not depend on the data,
-so subtracting it is free post-processing. The source leaves it in, where it exceeds the moment itself unless F2
-is large. All sums of squares are integers, so that an estimate is the same number however it was computed.
+Every estimate has the noise's own contribution taken off: E N^2 of a counter's noise does not depend on the
+data, so subtracting it is free post-processing. The source leaves it in, where it exceeds the moment itself
+unless F2 is large. All sums of squares are integers, so that an estimate is the same number however it was
+computed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _INDEPENDENT = 4
 
 
 def sums_of_squares(values: Integers) -> Integers:
-    """Return the sums of squares along the last axis, exact for integers; floats of simulations stay floats."""
+    """Return the sums of squares along the last axis, exact for integers of any size."""
     if values.dtype.kind == "f":
         return np.asarray((values * values).sum(axis=-1))
     most = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
@@ -80,7 +81,7 @@ class RowSketch(Sketch):
     def __init__(self, base: Base, plan: RowPlan, words: Words, *, failure: float) -> None:
         self.width = self.banks = plan.rows
         self.failure = failure
-        self._base, self.plan = base, plan
+        self.base, self.plan = base, plan
         self._signs = Polynomials.drawn(words)
 
     @staticmethod
@@ -97,7 +98,9 @@ class RowSketch(Sketch):
         """Return what events add to the rows by ticks 0..count-1, shape (count, rows)."""
         total = np.zeros((count, self.width), dtype=np.int64)
         for events, _, _ in _pieces(ticks):
-            added = self._signs.signs(prints[events, 0], rows=self.width) * signs[events].astype(np.int8)[:, None]
+            added = (
+                self._signs.signs(prints[events, 0], rows=self.width) * signs[events].astype(np.int8)[:, None]
+            )
             mine = ticks[events]
             starts = np.flatnonzero(np.concatenate([[True], mine[1:] != mine[:-1]]))
             total[mine[starts]] += np.add.reduceat(added, starts, axis=0, dtype=np.int64)
@@ -105,7 +108,7 @@ class RowSketch(Sketch):
 
     def tables(self, ticks: IntArray) -> FloatArray:
         """Return E N'^2 of the rounded noise, v, and how far mean N'^2 may lie below and above v."""
-        base, plan = self._base, self.plan
+        base, plan = self.base, self.plan
         v = base.variance(ticks)
         laplace = base.budget.law == "laplace"
         fourth = fourth_moment(base, ticks) if laplace else None
@@ -132,8 +135,8 @@ class RowSketch(Sketch):
 class TableSketch(Sketch):
     """A4s: s rows of w buckets; an event adds sigma_r(a_t) s_t to bucket h_r(a_t) of every row r.
 
-    An event changes one bucket a row: s banks of w counters each. Needs no strictness. Sign and bucket of a row
-    are disjoint bits of one cubic polynomial, 4-wise independent together.
+    An event changes one bucket a row: s banks of w counters each. Needs no strictness. Sign and bucket of a
+    row are disjoint bits of one cubic polynomial, 4-wise independent together.
 
     Args:
         base: the noise of one row, with 1/s of the budget.
@@ -150,7 +153,7 @@ class TableSketch(Sketch):
         self.width, self.banks, self.failure = rows * buckets, rows, failure
         self.rows, self.buckets = rows, buckets
         self.share = row_share(rows, reads=reads, failure=failure)
-        self._base = base
+        self.base = base
         self._hashes = Polynomials.drawn(words)
         self._offsets = np.arange(rows, dtype=np.int64) * buckets
         self._mask = np.uint64(buckets - 1)
@@ -178,8 +181,8 @@ class TableSketch(Sketch):
 
     def tables(self, ticks: IntArray) -> FloatArray:
         """Return E N'^2 of the rounded noise, and Var(N'^2)."""
-        moment = released_second_moment(self._base, ticks)
-        return np.stack([moment, square_variance(self._base, ticks)], axis=1)
+        moment = released_second_moment(self.base, ticks)
+        return np.stack([moment, square_variance(self.base, ticks)], axis=1)
 
     def row_estimates(self, values: Integers, tables: FloatArray) -> FloatArray:
         """Return every row's unbiased estimate, shape (k, rows)."""

@@ -10,17 +10,19 @@ Two estimators, from counters C = S + N: exact signed sums S = sum sigma(j) x_j,
   E e^(-sZ^2) <= 1 - s + 3 s^2 / 2. For q = l alpha this is exactly the bound of independent signs, so m is
   what independent signs would need, 2 exp(-m (alpha^2/4 - alpha^3/6)) (new).
 * mean N^2 leaves [v - down, v + up]: Laurent, Massart (2000) for Gaussian noise. Laplace: squares are not
-  negative, hence a sub-Gaussian lower tail from E N^4; Bernstein's inequality for squares cut at a tail bound.
+  negative, hence a sub-Gaussian lower tail from E N^4; Bernstein's inequality for squares cut at a tail
+  bound.
 * the product, 2 mean SN: given the noise it is a signed sum, whose 2p-th moment is at most the normal one
   (Khintchine), 2p <= 2q. So it is at most 2 t sqrt(F2 mean N^2 / m), whatever the law of the noise.
 
 **Tables** (A4s): s rows of w buckets, E = the median of sum_b C^2 - w v. A row has mean F2 and variance
 
-    2 F2^2 / w + 4 v F2 + w Var(N^2),      Var(N^2) = kappa v^2,  kappa = 2 for Gaussian noise, at most 5 for Laplace
+    2 F2^2 / w + 4 v F2 + w Var(N^2),    Var(N^2) = kappa v^2, kappa = 2 (Gaussian), at most 5 (Laplace)
 
 (4-wise signs, pairwise buckets), so it is off by more than sqrt(variance / p) with probability at most p
-(Chebyshev), and the median of s independent ones with that of s tosses of p giving (s + 1)/2 hits. The largest p
-that the failure allows is taken: the one inequality instead of a separate one for each of the three parts (new).
+(Chebyshev), and the median of s independent ones with that of s tosses of p giving (s + 1)/2 hits. The
+largest p that the failure allows is taken: the one inequality instead of a separate one for each of the three
+parts (new).
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from trilift.lift.errors import ParameterError
 __all__ = [
     "RowPlan",
     "chebyshev_interval",
-    "median_failure",
     "mean_interval",
+    "median_failure",
     "row_plan",
     "row_share",
     "square_tails",
@@ -202,10 +204,10 @@ def row_share(rows: int, *, reads: int, failure: float) -> float:
 def table_shape(law: str, *, reads: int, failure: float, accuracy: float) -> tuple[int, int]:
     """Return (rows, buckets) of a table, odd and a power of two.
 
-    Gaussian noise: 2 ceil(log2 reads) + 1 rows of at least 32 / accuracy^2 buckets. Laplace noise grows with the
-    number of rows itself, not with its root, so that fewer rows, which must be right more often, do better:
-    the number is taken that minimises the interval's half width without items, rows^2 sqrt(buckets / p), with
-    the buckets that 2 / (buckets p) <= accuracy^2 asks for.
+    Gaussian noise: 2 ceil(log2 reads) + 1 rows of at least 32 / accuracy^2 buckets. Laplace noise grows with
+    the number of rows itself, not with its root, so that fewer rows, which must be right more often, do
+    better: the number is taken that minimises the interval's half width without items, rows^2 sqrt(buckets /
+    p), with the buckets that 2 / (buckets p) <= accuracy^2 asks for.
 
     >>> table_shape("gaussian", reads=10_000, failure=0.01, accuracy=0.5)
     (29, 128)

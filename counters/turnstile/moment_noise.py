@@ -1,16 +1,18 @@
 """Moments of a counter's noise as it is released: rounded, and with the exact variances of discrete variates.
 
-v = E N^2 is what an estimate of the second moment subtracts, so it should be right to a fraction of a percent:
+v = E N^2 is what an estimate of the second moment subtracts, so it should be right to a fraction of a
+percent:
 
-* Laplace: a draw of integer scale sigma on the lattice 2^-places has variance 4^-places / (cosh(1/sigma) - 1),
-  a relative 1 / (12 sigma^2) below the continuous one's (the ledger keeps sigma >= 2^10: invisible).
+* Laplace: a draw of integer scale sigma on the lattice 2^-places has variance 4^-places / (cosh(1/sigma) -
+  1), a relative 1 / (12 sigma^2) below the continuous one's (the ledger keeps sigma >= 2^10: invisible).
 * Gaussian: the draws are real, N is rounded once, to an integer, which adds 1/12.
 * Laplace noise lies on a lattice h itself. For h <= 1/2 the rounding floor(N + 1/2) errs uniformly over
   -1/2 + h, ..., 1/2 (noise far wider than 1): E N'^2 gains 1/12 + h^2/6 and the mean is h/2, not 0. For h = 1
   nothing is rounded.
 
-The fourth moment serves bounds: kappa = Var(N^2) / v^2 is 2 for Gaussian noise, and 2 + the excess kurtosis for
-Laplace noise, 3 sum L^4 s^4 / (sum L^2 s^2)^2, which is bounded by the largest share that a single draw can have.
+The fourth moment serves bounds: kappa = Var(N^2) / v^2 is 2 for Gaussian noise, and 2 + the excess kurtosis
+for Laplace noise, 3 sum L^4 s^4 / (sum L^2 s^2)^2, which is bounded by the largest share that a single draw
+can have.
 """
 
 from __future__ import annotations
@@ -29,10 +31,8 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _rounding(base: Base) -> float:
-    """Return what the rounding adds to E N^2: a bank's noise is integers, a simulated one's real numbers too."""
-    if not isinstance(base, ChainBase):
-        return getattr(base, "rounding", 1.0 / 12.0)
-    if base.budget.law == "gaussian":
+    """Return what the rounding adds to E N^2."""
+    if not isinstance(base, ChainBase) or base.budget.law == "gaussian":
         return 1.0 / 12.0
     places = _lattice_places(base)
     return 0.0 if places == 0 else 1.0 / 12.0 + 4.0**-places / 6.0
@@ -71,7 +71,8 @@ def released_second_moment(base: Base, ticks: Any) -> FloatArray:
     """Return E N'^2 of the rounded noise N' = floor(N + 1/2) at 0-based ticks, shape (k,)."""
     if isinstance(base, ChainBase):
         return np.asarray(_level_variances(base, ticks).sum(axis=0) + _rounding(base))
-    return np.asarray(base.variance(ticks) + _rounding(base))
+    v = base.variance(ticks)
+    return np.asarray(np.where(v > 0.0, v + _rounding(base), 0.0))  # no noise, no rounding
 
 
 def _largest_share(base: ChainBase, ticks: Any) -> FloatArray:
@@ -95,7 +96,8 @@ def _largest(values: Any) -> float:
 def fourth_moment(base: Base, ticks: Any) -> FloatArray:
     """Bound E N^4 from above, before the rounding: 3 v^2 for Gaussian, at most 6 v^2 for Laplace noise.
 
-    The excess kurtosis of a discrete Laplace draw is 3 + 1/variance, in units of its lattice: below 3 (1 + 2^-20).
+    The excess kurtosis of a discrete Laplace draw is 3 + 1/variance, in units of its lattice: below 3 (1 +
+    2^-20).
     """
     v = base.variance(ticks)
     if base.budget.law == "gaussian":
@@ -107,8 +109,8 @@ def fourth_moment(base: Base, ticks: Any) -> FloatArray:
 def square_variance(base: Base, ticks: Any) -> FloatArray:
     """Bound Var(N'^2) of the rounded noise from above.
 
-    N' = N + U with |U| <= 1/2: the standard deviation of N'^2 is at most that of N^2 plus that of 2 N U + U^2,
-    which is at most the root mean square of |N| + 1/4 (Minkowski).
+    N' = N + U with |U| <= 1/2: the standard deviation of N'^2 is at most that of N^2 plus that of 2 N U +
+    U^2, which is at most the root mean square of |N| + 1/4 (Minkowski).
     """
     v = base.variance(ticks)
     sd = np.sqrt(np.maximum(fourth_moment(base, ticks) - v * v, 0.0)) + np.sqrt(v) + 0.25

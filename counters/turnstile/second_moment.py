@@ -37,34 +37,34 @@ class SecondMoment(TurnstileCounter):
     Neighbours: streams that differ in one event, whose pair (item, sign) is another one; nothing shifts.
     Guarantee: all released values together are pure epsilon-DP (``epsilon``), rho-zCDP (``rho``), or
     (epsilon, delta)-DP (``epsilon`` and ``delta``), for adaptively chosen events. Composition: every row of
-    counters is changed by an event by 2 in l1 and in l2 norm at most, so that s rows have l1 sensitivity 2 s and
-    squared l2 sensitivity 4 s; each is given epsilon / s or rho / s, exactly, in rationals
-    (:mod:`trilift.counters.turnstile.budget`). Theorems: the Laplace mechanism on the chain's R x, or Gaussian
-    differential privacy (Dong, Roth, Su 2022) of rounded Gaussians, as in
-    :class:`trilift.stream.bank.NoiseBank`; what is read off the noisy counters, the subtraction of the noise's
-    second moment among it, is post-processing. The guarantee holds for every hash function.
+    counters is changed by an event by 2 in l1 and in l2 norm at most, so that s rows have l1 sensitivity 2 s
+    and squared l2 sensitivity 4 s; each is given epsilon / s or rho / s, exactly, in rationals
+    (:mod:`trilift.counters.turnstile.budget`). Theorems: the Laplace mechanism on the chain's R x, or
+    Gaussian differential privacy (Dong, Roth, Su 2022) of rounded Gaussians, as in
+    :class:`trilift.stream.bank.NoiseBank`; what is read off the noisy counters, the subtraction of the
+    noise's second moment among it, is post-processing. The guarantee holds for every hash function.
 
     F2 itself has no bounded sensitivity: after T insertions of one item an event changes it by 4 T - 4. The
-    relative part of the error, ``accuracy``, is what makes up for that. Negative frequencies are allowed: neither
-    privacy nor accuracy assumes a strict stream, and no error or duration depends on it.
+    relative part of the error, ``accuracy``, is what makes up for that. Negative frequencies are allowed:
+    neither privacy nor accuracy assumes a strict stream, and no error or duration depends on it.
 
-    The interval contains F2 at all released steps together but for ``failure``, if the stream does not depend on
-    the hash functions (an oblivious stream); :mod:`trilift.counters.turnstile.moment_bounds` has the proofs.
-    Estimates are clamped to 0..t^2, which F2 never leaves. Rows are unbiased before that; their median is
-    not quite (about 0.65 E N^2 too low on an empty stream, with ``buckets`` of one noise variance E N^2 each).
+    The interval contains F2 at all released steps together but for ``failure``, if the stream does not depend
+    on the hash functions (an oblivious stream); :mod:`trilift.counters.turnstile.moment_bounds` has the
+    proofs. Estimates are clamped to 0..t^2, which F2 never leaves. Before that rows are unbiased; their
+    median is not quite (on an empty stream too low by 2/3 of one counter's noise variance).
 
-    With ``every=k`` values are released after k, 2k, ... events only. The counters then take the sums of k events
-    in one step. Neighbours differ in one such sum, by as much as the event itself, so the guarantee is the
-    same; there is less noise, and T / k steps of it are drawn instead of T.
+    With ``every=k`` values are released after k, 2k, ... events only. The counters then take the sums of k
+    events in one step. Neighbours differ in one such sum, by as much as the event itself, so the guarantee is
+    the same; there is less noise, and T / k steps of it are drawn instead of T.
 
     Args:
         epsilon: budget of pure differential privacy; with ``delta`` of (epsilon, delta).
         delta: in (0, 1), for Gaussian noise.
         rho: budget of zCDP, for Gaussian noise.
         horizon: T, number of events.
-        method: "bucketed" (A4s: s rows of w buckets, an event costs O(s)), "rows" (A4: m sums over all items, an
-            event costs O(m)). At equal numbers of counters Gaussian noise is the same for both; Laplace noise is
-            m / s times less for "bucketed".
+        method: "bucketed" (A4s: s rows of w buckets, an event costs O(s)), "rows" (A4: m sums over all items,
+            an event costs O(m)). At equal numbers of counters Gaussian noise is the same for both; Laplace
+            noise is m / s times less for "bucketed".
         base: "auto" or "chain" (certified artifacts), "tree" (binary), "toeplitz" (simulations only).
         every: a value is released after every so many events.
         failure: bound on the probability that some released interval is wrong.
@@ -164,7 +164,9 @@ def _options(
             raise ParameterError("buckets are for method='bucketed'")
         plan = row_plan(common.ticks, failure=failure, accuracy=float(alpha), rows=wanted)
         if plan.rows > _MOST_ROWS:
-            raise ParameterError(f"accuracy {float(alpha):.3g} needs {plan.rows} rows, more than {_MOST_ROWS}")
+            raise ParameterError(
+                f"accuracy {float(alpha):.3g} needs {plan.rows} rows, more than {_MOST_ROWS}"
+            )
         return options | {"rows": wanted}
     least = table_shape(budget.law, reads=common.ticks, failure=failure, accuracy=float(alpha))
     s = least[0] if wanted is None else wanted
