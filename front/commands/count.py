@@ -165,6 +165,7 @@ def command(
 
 
 _EMPTY = "the input holds no numbers"
+_LOOSE = 1e-3
 _WEAK = 20  # e^20 is half a billion: at such an epsilon, a guarantee is one in name only
 
 
@@ -191,6 +192,8 @@ def _say_guarantee(tally: Tally, state: Path | None, *, quiet: bool) -> None:
         note("trilift: warning: the state belongs to a simulation: what is released protects nobody")
     if tally.epsilon > _WEAK:
         note(f"trilift: warning: epsilon is above {_WEAK}, which protects little")
+    if tally.delta is not None and tally.delta > _LOOSE:
+        note(f"trilift: warning: delta is above {_LOOSE:g}: with about that probability nothing is protected")
     if state is None:
         delta = "" if tally.delta is None else f" and {float(tally.delta):.6g} of delta"
         note(

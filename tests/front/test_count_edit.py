@@ -163,6 +163,14 @@ def test_the_guarantee_and_the_summary(run: Run) -> None:
     assert done.err.splitlines()[-1] == f"Released 2 values, up to step 2; {said} {sd:.6g}."
 
 
+@pytest.mark.parametrize(("delta", "warned"), [("1/1000", False), ("0.002", True)])
+def test_a_large_delta_is_warned_of(run: Run, delta: str, warned: bool) -> None:
+    state = ("--state", "s.json")
+    done = run("count", "-", "-n", 4, *GAUSSIAN, "-e", 1, "--delta", delta, "-q", *state, stdin=b"1\n")
+    warning = "trilift: warning: delta is above 0.001: with about that probability nothing is protected\n"
+    assert (done.code, done.err) == (0, warning if warned else "")
+
+
 def test_a_state_continues_as_if_never_interrupted(run: Run) -> None:
     """Two files with the same counter: one takes the stream at once, one in parts, into one file."""
     GaussianCC(1, Fraction(1, 10)).save("whole.json")
