@@ -45,9 +45,9 @@ _SAMPLED = 50_000
 """Longer streams are looked at in this many equally spaced steps, from a random one on."""
 
 _NEAR = 1.3
-_CLOSE = 1.1
-_RUNS = {10**4: (30, 200, 2500), 10**6: (2, 8, 32)}
-"""By length: runs of every variant, of those within 1.3 times the least error, of those within 1.1 times."""
+_CLOSE = 1.06
+_RUNS = {10**4: (20, 150, 2500), 10**6: (2, 8, 32)}
+"""By length: runs of every variant, of those within 1.3 times the least error, of those within 1.06 times."""
 
 
 @dataclass(frozen=True)
