@@ -56,6 +56,7 @@ class DistinctCounter(TurnstileCounter):
         failure: bound on the probability that some released interval is wrong.
         centre: whether the estimate is moved into the middle of what the interval allows (on a log scale).
         few_heavy: better estimates of few but frequent items ("grouped").
+        closer: move the estimate to where sums and squares of the counters allow it to be ("grouped").
         thresholds: "weak" (a few copies may err at a time) or "strong" (none does).
         copies: number of copies or groups or maps a level, odd; chosen by default.
         encode: turns an item into str, bytes, int or a tuple of them.
@@ -86,6 +87,7 @@ class DistinctCounter(TurnstileCounter):
         failure: Any = Fraction(1, 100),
         centre: bool = True,
         few_heavy: bool = False,
+        closer: bool = True,
         thresholds: str = "weak",
         copies: int | None = None,
         encode: Callable[[Any], Any] | None = None,
@@ -99,6 +101,7 @@ class DistinctCounter(TurnstileCounter):
         options: dict[str, Any] = {
             "centre": flag("centre", centre),
             "few_heavy": flag("few_heavy", few_heavy),
+            "closer": flag("closer", closer),
             "thresholds": choice("thresholds", thresholds, THRESHOLDS),
             "copies": copies,
         }
@@ -256,6 +259,7 @@ def make_sketch(
             groups=options["copies"],
             centre=options["centre"],
             few_heavy=options["few_heavy"],
+            closer=options.get("closer", True),
             **shared,
         )
     elif method == "minhash":
@@ -265,7 +269,8 @@ def make_sketch(
         from trilift.counters.turnstile.general import Maps, SignedGroups
 
         if method == "general":
-            sketch = SignedGroups(base, groups=options["copies"], centre=options["centre"], **shared)
+            signed = {"centre": options["centre"], "closer": False}
+            sketch = SignedGroups(base, groups=options["copies"], **signed, **shared)
         else:
             sketch = Maps(base, common=common, maps=options["copies"], keyed=words)
     if sketch.failure > float(common.failure):

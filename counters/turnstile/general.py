@@ -59,7 +59,8 @@ class SignedGroups(Grouped):
 
     At all reads, but for ``failure``: D <= 4 M_t D_hat with M - sqrt(19 M) = 255 (tau' + 1/2 + q + 1)^2,
     which says little at usual horizons, and D >= D_hat / 16 where D_hat > g. The centred estimate is
-    sqrt(2) tau_t D_hat.
+    sqrt(2) tau_t D_hat. Moments of signed sums say nothing of the number of items: ``closer`` and
+    ``few_heavy`` must be off.
     """
 
     name = "signed"

@@ -13,13 +13,13 @@ noises are independent, so Chernoff's bound holds for the number of groups that 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from trilift.counters.turnstile.bases import Base
 from trilift.counters.turnstile.blueprint import Common
-from trilift.counters.turnstile.detection import group_failure, least_groups
+from trilift.counters.turnstile.closer import cell_estimate, moment_limits
+from trilift.counters.turnstile.detection import FALSE_ALARM, group_failure, least_groups, threshold_of
 from trilift.counters.turnstile.minhash import (
     detection_tables,
     largest_levels,
@@ -72,16 +72,20 @@ class Grouped(Sketch):
 
     At all reads, but for ``failure``: D <= 4 mu_t D_hat, and D >= D_hat / 16 where D_hat > g, its least
     value. (For a group to answer 2^l >= max(2, 16 D / g), levels must be occupied that expect at most 1/16 of
-    an item, or an empty one must pass.) The released estimate is D_hat, or sqrt(tau_t) D_hat if centred. With
-    ``few_heavy``, where fewer than half of the groups have a detected level, it is max(1, g ln(g / (g - n)))
-    for their number n: for few items that are frequent; the interval stays that of D_hat.
+    an item, or an empty one must pass.) The released estimate is D_hat, or sqrt(tau_t) D_hat if centred.
+
+    With ``closer`` the estimate is then moved to where the moments of the counters allow it to be. With
+    ``few_heavy``, where D_hat is at most 2 g, the estimate is the number of items that are expected to occupy
+    as many (group, level) as pass a threshold that empty ones hardly ever pass: right for items that are
+    frequent, too little for others. Both: :mod:`trilift.counters.turnstile.closer`. The interval stays that
+    of D_hat.
 
     Args:
         base: noise of the one bank.
         common: horizon and so on.
         groups: g, odd.
         centre: whether to centre the estimate within the interval.
-        few_heavy: see there.
+        few_heavy, closer: see there.
         thresholds: "weak" or "strong".
     """
 
@@ -96,12 +100,14 @@ class Grouped(Sketch):
         groups: int,
         centre: bool = True,
         few_heavy: bool = False,
+        closer: bool = True,
         thresholds: str = "weak",
     ) -> None:
         self.base, self.common, self.groups = base, common, groups
         self.levels = level_count(common)
         self.banks, self.width = 1, groups * self.levels
-        self.centre, self.few_heavy, self.thresholds = centre, few_heavy, thresholds
+        self.centre, self.few_heavy, self.closer = centre, few_heavy, closer
+        self.thresholds = thresholds
         counters = self.levels if thresholds == "weak" else self.width
         self._tail, self._hidden, rate = tail_rates(
             thresholds, counters=counters, reads=common.ticks, failure=float(common.failure)
@@ -118,8 +124,10 @@ class Grouped(Sketch):
         return where[:, None], np.ones((1, 1), dtype=np.int64)
 
     def tables(self, ticks: IntArray) -> FloatArray:
-        """Return tau, tau' and mu of ticks, shape (k, 3)."""
-        return detection_tables(self.base, ticks, tail=self._tail, hidden=self._hidden)
+        """Return tau, tau', mu, the threshold that hardly any empty counter passes, E N^2: shape (k, 5)."""
+        table = detection_tables(self.base, ticks, tail=self._tail, hidden=self._hidden)
+        strong = threshold_of(self.base.upper(ticks, failure=FALSE_ALARM / self.width)).astype(np.float64)
+        return np.column_stack([table, strong, self.base.variance(ticks)])
 
     def detected(self, values: Integers, tables: FloatArray) -> Any:
         """Return which counters are taken for occupied, shape (k, groups, levels)."""
@@ -131,18 +139,28 @@ class Grouped(Sketch):
 
     def read(self, values: Integers, tables: FloatArray, *, steps: IntArray) -> Readings:
         """Return the readings of noisy counters."""
-        largest, found = largest_levels(self.detected(values, tables))
+        largest, _ = largest_levels(self.detected(values, tables))
         middle = np.median(largest, axis=1)
         raw = self.groups * np.exp2(middle)
+        low = np.where(middle > 0, raw / 16.0, 0.0)
+        estimate = self.adjusted(raw, middle, values, tables)
+        return shown(estimate, low, 4.0 * tables[:, 2] * raw, steps=steps, most=self.common.most)
+
+    def adjusted(
+        self, raw: FloatArray, middle: FloatArray, values: Integers, tables: FloatArray
+    ) -> FloatArray:
+        """Return the point estimates that belong to raw ones, g 2^middle."""
         estimate = raw * self.centring(tables) if self.centre else raw
         if self.few_heavy:
-            count = found.sum(axis=1)
-            few = 2 * count < self.groups
-            rest = np.where(few, self.groups - count, self.groups).astype(np.float64)
-            heavy = np.maximum(1.0, self.groups * (math.log(self.groups) - np.log(rest)))
-            estimate = np.where(few, heavy, estimate)
-        low = np.where(middle > 0, raw / 16.0, 0.0)
-        return shown(estimate, low, 4.0 * tables[:, 2] * raw, steps=steps, most=self.common.most)
+            cells = (values > tables[:, 3, None]).sum(axis=1)
+            few = cell_estimate(cells, groups=self.groups, levels=self.levels, most=self.common.most)
+            estimate = np.where(middle <= 1, np.maximum(few, 1.0), estimate)
+        if self.closer:
+            counters = values.reshape(len(values), self.groups, self.levels)
+            kurtosis = 2.0 if self.base.budget.law == "gaussian" else 5.0
+            least, most = moment_limits(counters, tables[:, 4], kurtosis=kurtosis)
+            estimate = np.clip(estimate, least, most)
+        return estimate
 
     def described(self, digest: DigestBuilder) -> DigestBuilder:
         """Add groups and levels."""

@@ -55,6 +55,8 @@ def encoded(item: Any, *, depth: int = 0) -> bytes:
     elif kind is int or isinstance(item, np.integer):
         number = int(item)
         width = (number.bit_length() + 8) // 8  # room for the sign
+        if width > _LARGEST:  # before it is written down
+            raise ParameterError(f"items must take at most {_LARGEST} bytes each")
         data = _part(b"i", number.to_bytes(width, "little", signed=True))
     elif kind is tuple:
         if depth == _DEEPEST:

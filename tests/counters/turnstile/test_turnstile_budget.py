@@ -137,7 +137,7 @@ def test_ledgers_equal_the_sketches(method: str, law: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["chain", "tree"])
 def test_covariance_against_the_budget(kind: str) -> None:
-    """Delta^T Sigma^-1 Delta <= 2 rho for every step and every way to change a bank, from dense covariances."""
+    """Delta^T Sigma^-1 Delta <= 2 rho for every step and every change of a bank, from dense covariances."""
     ticks, rho = 24, Fraction(1, 3)
     base: Any = make_base(kind, budget=make_budget(rho=rho), ticks=ticks)
     scales = [float(scale) for scale in base.ledger.scales]

@@ -1,6 +1,7 @@
 """The running shell: one by one, many at once, lazily, retried, saved; hostile events change nothing."""
 
 import copy
+import itertools
 import json
 import pickle
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def test_any_split_gives_the_same(data: Any) -> None:
     whole = make("tree", every=every).extend(items, signs)
     counter = make("tree", every=every)
     bounds = [0, *cuts, len(events)]
-    parts = [counter.extend(items[a:b], signs[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [counter.extend(items[a:b], signs[a:b]) for a, b in itertools.pairwise(bounds)]
     assert same(Readings.joined(parts), whole)
 
 
