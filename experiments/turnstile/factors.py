@@ -51,7 +51,7 @@ def ratio_quantile(truth: Any, estimate: Any, *, share: float) -> float:
     if y.size == 0:
         return 1.0
     with np.errstate(divide="ignore"):
-        return float(np.quantile(np.maximum(e / y, y / e), share))
+        return float(np.quantile(np.maximum(e / y, y / e), share, method="higher"))
 
 
 def beyond(truth: Any, estimate: Any, *, relative: float = 0.0) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from trilift.commands import reproduce_edit
+from trilift.commands import reproduce_edit, reproduce_turnstile
 
 __all__ = ["NAME", "app"]
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 reproduce_edit.add_to(app)
+reproduce_turnstile.add_to(app)
 
 
 @app.command("table1")
