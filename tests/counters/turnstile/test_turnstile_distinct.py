@@ -177,7 +177,7 @@ def test_few_heavy_items_without_noise() -> None:
 
 
 def test_moments_move_the_estimate_into_what_they_allow() -> None:
-    """Without noise: 400 items of frequency 1 have F1 = D; one item of frequency 400 has F1^2 / F2 = 1 = D."""
+    """Without noise: 400 items of frequency 1 have F1 = D; one of 400 has F1^2 / F2 = 1 = D."""
     unit = silent(closer=True, centre=True).extend(range(400), [1] * 400)
     assert unit[-1].estimate == pytest.approx(400, rel=0.4)
     heavy = silent(closer=True).extend([0] * 400, [1] * 400)

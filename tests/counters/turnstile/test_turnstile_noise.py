@@ -141,7 +141,7 @@ class Shifted:
 
 
 def test_noise_is_equivariant() -> None:
-    """noise(z + R d) = noise(z) + T d in all counters at once: the noise is L z for the R that was charged."""
+    """noise(z + R d) = noise(z) + T d in all counters: the noise is L z for the R that was charged."""
     width, horizon = 3, 72
     chain = Chain(load_stage_l2("direct-l2-max-8"), [load_stage_l2("stage-l2-max-9")])
     scales = horizon_scales(chain, horizon, objective="max", norm="l2")
