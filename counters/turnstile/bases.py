@@ -7,6 +7,7 @@ the same; there are k times fewer noise values, and less noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ import numpy as np
 from trilift.counters.defaults import chain_of, default_names
 from trilift.counters.levels import SavedLevel, restored_chain, saved_levels
 from trilift.counters.turnstile.budget import BANK_CHANGE, Budget
+from trilift.counters.turnstile.tails import mixture_quantiles
 from trilift.lift import Chain
 from trilift.lift.budget import horizon_scales
 from trilift.lift.checks import choice
@@ -100,10 +102,8 @@ class Base(Protocol):
 
 
 def normal_upper(failure: float) -> float:
-    """Return z with Pr[N(0, 1) >= z] <= failure, rounded up."""
-    return (
-        NormalDist().inv_cdf(1.0 - failure) * _UP if failure > 1e-12 else -NormalDist().inv_cdf(failure) * _UP
-    )
+    """Return z with Pr[N(0, 1) >= z] <= failure < 1/2, rounded up."""
+    return -NormalDist().inv_cdf(failure) * _UP
 
 
 @dataclass(frozen=True)
@@ -169,24 +169,31 @@ class ChainBase:
         return np.asarray(factor * self._parts(ticks).sum(axis=0))
 
     def upper(self, ticks: Any, *, failure: float) -> FloatArray:
-        """Return x with Pr[N >= x] <= failure at 0-based ticks, by Gaussian quantiles or Chernoff's bound.
+        """Return x with Pr[N >= x] <= failure at 0-based ticks.
 
-        Laplace: Chernoff's bound from each level's squared row norm and largest coefficient
-        (:func:`trilift.counters.edit.tails.grouped_quantiles`), which holds for discrete variates too. A
-        Gaussian sum is exact but for the lattice of a saved draw, which a relative 1e-9 covers.
+        Gaussian: the quantile, exact but for the rounding of floats. Laplace: a bound from each level's
+        squared row norm and largest coefficient (:func:`trilift.counters.turnstile.tails.mixture_quantiles`).
         """
         parts = self._parts(ticks)
         if self.budget.law == "gaussian":
             return np.asarray(np.sqrt(parts.sum(axis=0)) * normal_upper(failure))
-        from trilift.counters.edit.tails import grouped_quantiles
+        tops, lattice = self._coefficients
+        return mixture_quantiles(parts, tops, ln_failure=math.log(failure), lattice=lattice)
 
+    @cached_property
+    def _coefficients(self) -> tuple[FloatArray, float]:
+        """Bounds on each level's coefficients, and on what all draws may be off by as they are discrete.
+
+        Coefficients are convex combinations of entries of A's rows and of g, so no larger than the largest;
+        the same holds for the l1 norms of a level's rows.
+        """
         chain, scales = self._floats
-        tops = [
-            scale * max(float(np.abs(stage.A).max()), float(np.abs(stage.g).max(initial=0.0)))
-            for scale, stage in zip(scales, chain.levels, strict=True)
-        ]
-        wanted = np.full(parts.shape[1], np.log(failure))
-        return grouped_quantiles(parts, np.array(tops), wanted)
+        tops, lattice = [], 0.0
+        for scale, stage, entry in zip(scales, chain.levels, self.ledger.levels, strict=True):
+            tops.append(scale * max(float(np.abs(stage.A).max()), float(np.abs(stage.g).max(initial=0.0))))
+            row = float(np.abs(stage.A).sum(axis=1).max()) + float(np.abs(stage.g).sum())
+            lattice += math.ldexp(row, -entry.coarsest)
+        return np.array(tops), lattice * _UP
 
     def record(self) -> dict[str, Any]:
         """Return the names and the integer scales: a counter is continued with these or not at all."""

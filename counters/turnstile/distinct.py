@@ -178,7 +178,10 @@ def _blueprint(
         options=full,
         bases=(base,),
         ledger=TurnstileLedger(budget, (part,)),
-        lines=(f"Mechanism: {METHOD_LINES[method]}; {base.as_text()}.",),
+        lines=(
+            f"Mechanism: {METHOD_LINES[method]}; {base.as_text()}.",
+            f"Accuracy: all released intervals hold together, but for a probability of {common.failure}.",
+        ),
     )
 
 
