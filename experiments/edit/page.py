@@ -19,7 +19,12 @@ from typing import Any
 from trilift.experiments.edit.attack import block_rates
 from trilift.experiments.edit.paper_constants import gaussian_constant
 from trilift.experiments.edit.plans import LN_DELTA, experiment
-from trilift.experiments.edit.predicted_advantage import doubling_noise_sd, predicted_advantage
+from trilift.experiments.edit.predicted_advantage import (
+    doubling_noise_sd,
+    independent_noise_sd,
+    predicted_advantage,
+)
+from trilift.experiments.edit.reference import gaussian_rmse, gaussian_scales
 from trilift.experiments.edit.runner import points_file
 from trilift.experiments.edit.tables import BOUNDS, adversary_table, published_cell
 from trilift.experiments.edit.unreproduced import fill, why_not_published
@@ -190,6 +195,7 @@ def _by_length(records: Sequence[dict[str, Any]]) -> str:
 def _advantage_text(records: Sequence[dict[str, Any]]) -> str:
     """What the mathematics predicts for BaseCC, beside the nearest simulated points."""
     rates = block_rates(10_000)
+    plain = gaussian_rmse(150.0, ln_delta=LN_DELTA, steps=10_000)
 
     def predicted(epsilon: float) -> float:
         sigma = gaussian_constant(epsilon / 2, ln_delta=LN_DELTA - math.log(2))
@@ -204,10 +210,14 @@ def _advantage_text(records: Sequence[dict[str, Any]]) -> str:
         for r in records
         if r["mechanism"] == "BaseCC" and r["epsilon"] < 6
     ]
+    sds = gaussian_scales(150.0, ln_delta=LN_DELTA, steps=10_000)
+    gauss = predicted_advantage(rates, noise_sd=independent_noise_sd(rates, sds=sds))
     table = _table(["ε", "predicted advantage", "simulated (95 %)"], rows)
     text = fill(
         f"""For noise that does not look at the data the advantage has a closed form
-        (`trilift.experiments.edit.predicted_advantage`). For BaseCC at ε = 1 it is {predicted(1.0):.3f}:"""
+        (`trilift.experiments.edit.predicted_advantage`). For GaussianCC at ε = 150 it is {gauss:.3f}, so that
+        chance decides whether its error there, {plain:.2f}, is in the first column of Table 1 (as published) or
+        that of the next smaller ε. For BaseCC at ε = 1 it is {predicted(1.0):.3f}:"""
     )
     return f"{text}\n\n{table}"
 

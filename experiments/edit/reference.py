@@ -20,6 +20,7 @@ __all__ = [
     "ecc",
     "gaussian_cc",
     "gaussian_rmse",
+    "gaussian_scales",
     "horizon_gaussian",
     "partition_cc",
     "simecc",
@@ -38,7 +39,12 @@ def _epochs(epsilon: float, ln_delta: float) -> EpochNoise:
 
 def gaussian_cc(epsilon: float, *, ln_delta: float, steps: int) -> NoisyCounter:
     """Return GaussianCC: independent noise of deviation 1.85 sqrt(t) ln(t+1) / mu, edit-private for ever."""
-    return NoisyCounter(IndependentNoise(_growing(steps) / privacy_mu(epsilon, ln_delta=ln_delta)))
+    return NoisyCounter(IndependentNoise(gaussian_scales(epsilon, ln_delta=ln_delta, steps=steps)))
+
+
+def gaussian_scales(epsilon: float, *, ln_delta: float, steps: int) -> Floats:
+    """Return the standard deviations of GaussianCC's noise, shape (T,)."""
+    return _growing(steps) / privacy_mu(epsilon, ln_delta=ln_delta)
 
 
 def _growing(steps: int) -> Floats:
