@@ -216,8 +216,8 @@ def _advantage_text(records: Sequence[dict[str, Any]]) -> str:
     text = fill(
         f"""For noise that does not look at the data the advantage has a closed form
         (`trilift.experiments.edit.predicted_advantage`). For GaussianCC at ε = 150 it is {gauss:.3f}, so that
-        chance decides whether its error there, {plain:.2f}, is in the first column of Table 1 (as published) or
-        that of the next smaller ε. For BaseCC at ε = 1 it is {predicted(1.0):.3f}:"""
+        chance decides whether its error there, {plain:.2f}, is in the first column of Table 1 (as published)
+        or that of the next smaller ε. For BaseCC at ε = 1 it is {predicted(1.0):.3f}:"""
     )
     return f"{text}\n\n{table}"
 
