@@ -262,7 +262,7 @@ def _decoded(
         closer = _clipped(plain, np.clip(centred.estimate, least, most))
         result["A2g closer"] = closer, beta, size
         cells = cell_estimate(detector.cells, groups=groups, levels=sketch.levels, most=sketch.common.most)
-        few = np.where(middle == 0, np.maximum(cells, 1.0), centred.estimate)
+        few = np.where(middle <= 1, np.maximum(cells, 1.0), centred.estimate)
         result["A2g few-heavy"] = _clipped(plain, np.clip(few, least, most)), beta, size
     return result
 
