@@ -1,7 +1,8 @@
 """Counting a stream of text: batches that never wait for a line, states saved before values are shown.
 
-What counts is a :class:`Tally`: :class:`trilift.tallies.Plain` around a counter of numbers, or
-:class:`trilift.tallies.Edit` around one of edit-neighbouring streams, in which a line may say "no event".
+What counts is a :class:`Tally`: :class:`trilift.tallies.Plain` around a counter of numbers,
+:class:`trilift.tallies.Edit` around one of edit-neighbouring streams, in which a line may say "no event", or
+:class:`trilift.tallies_turnstile.Turnstile` around one of insertions and removals.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from typing import IO, Any, Protocol, Self
 
 from trilift.counters.lock import exclusive
 from trilift.lift.errors import HorizonError, ParameterError
+from trilift.lines import Lines
 from trilift.output import write
-from trilift.reading import Lines, Numbered, Value
 
-__all__ = ["Sink", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
+__all__ = ["Sink", "Taker", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
 
 _BATCH = 1 << 16
 
 
-class Tally(Protocol):
-    """A counter as the command line sees it."""
+class Taker(Protocol):
+    """What takes the lines of a stream, and releases values meanwhile."""
 
     @property
     def step(self) -> int:
@@ -31,6 +32,26 @@ class Tally(Protocol):
     @property
     def horizon(self) -> int | None:
         """Number of steps that can be released; None for any number."""
+
+    def checked(self, number: int, value: Any) -> Any:
+        """Return what a line holds as :meth:`advance` takes it.
+
+        Raises:
+            ParameterError: an input that is not acceptable; it names the line and not the value.
+        """
+
+    def advance(self, inputs: list[Any]) -> list[Any]:
+        """Take checked inputs, and return what is released for them."""
+
+    def save(self, path: Path) -> None:
+        """Save the counter's state."""
+
+    def statement(self) -> str:
+        """Return what is guaranteed, and what will happen, as text."""
+
+
+class Tally(Taker, Protocol):
+    """A counter of numbers as the command line sees it: it releases a value for each."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -47,22 +68,6 @@ class Tally(Protocol):
     @property
     def no_event(self) -> bool:
         """Whether a line may hold "no event"."""
-
-    def checked(self, number: int, value: Value | None) -> Any:
-        """Return an input as :meth:`advance` takes it.
-
-        Raises:
-            ParameterError: outside the bounds; it names the line and not the value.
-        """
-
-    def advance(self, inputs: list[Any]) -> list[Any]:
-        """Count checked inputs, and return what is released for each."""
-
-    def save(self, path: Path) -> None:
-        """Save the counter's state."""
-
-    def statement(self) -> str:
-        """Return what is guaranteed, and what will happen, as text."""
 
     def summary(self) -> str:
         """Return the end of the sentence "Released so many values, up to step t" about the last value."""
@@ -86,15 +91,21 @@ class Sink:
     """Where released values go, and in which form: a context, which opens a file with the first values.
 
     Args:
-        form: "plain" (a value a line), "csv" (step,released with a header) or "json" (an object a line).
+        form: "plain" (a value a line), "csv" (with a header) or "json" (an object a line).
         path: a file, or None for standard output.
         append: whether values may be added to a file that exists, under its old header.
+
+    Attributes:
+        written: number of values so far.
     """
+
+    header = "step,released"
 
     def __init__(self, form: str, *, path: Path | None, append: bool) -> None:
         self._form, self._path, self._append = form, path, append
         self._file: IO[str] | None = None
         self._header = form == "csv"
+        self.written = 0
 
     def __enter__(self) -> Self:
         return self
@@ -103,37 +114,42 @@ class Sink:
         if self._file is not None:
             self._file.close()
 
+    def rows(self, first: int, values: list[Any]) -> list[str]:
+        """Return the lines of released values, without their ends."""
+        texts = enumerate(map(value_text, values), first)
+        if self._form == "json":
+            return [f'{{"step": {step}, "released": {text}}}' for step, text in texts]
+        if self._form == "csv":
+            return [f"{step},{text}" for step, text in texts]
+        return [text for _, text in texts]
+
     def write(self, first: int, values: list[Any]) -> None:
-        """Write the released values of the steps first, first + 1, ..."""
+        """Write what was released at or after the step ``first``; the values of first, first + 1, ..."""
+        if not values:
+            return
         if self._file is None and self._path is not None:
             mode = "a" if self._append else "x"
             opened = open(self._path, mode, encoding="utf-8", newline="\n")  # noqa: SIM115, closed on leaving
             self._file = opened
             self._header = self._header and opened.tell() == 0
-        steps = range(first, first + len(values))
-        texts = zip(steps, map(value_text, values), strict=True)
-        if self._form == "json":
-            rows = [f'{{"step": {step}, "released": {text}}}\n' for step, text in texts]
-        elif self._form == "csv":
-            rows = [f"{step},{text}\n" for step, text in texts]
-        else:
-            rows = [f"{text}\n" for _, text in texts]
+        rows = self.rows(first, values)
         if self._header:
-            rows.insert(0, "step,released\n")
+            rows.insert(0, self.header)
             self._header = False
-        write("".join(rows), file=self._file)
+        self.written += len(values)
+        write("\n".join(rows) + "\n", file=self._file)
 
 
 def count_stream(
-    tally: Tally,
+    tally: Taker,
     lines: Lines,
-    numbers: Iterator[Numbered],
+    numbers: Iterator[tuple[int, Any]],
     sink: Sink,
     save: Callable[[], None],
     *,
     advice: str = "",
 ) -> int:
-    """Count the numbers as they arrive; return how many there were.
+    """Count the inputs as they arrive; return how many there were.
 
     A batch ends where the next line is not here yet. It is counted, saved, and only then written, so that no
     value is seen that a saved state does not know.
@@ -141,7 +157,7 @@ def count_stream(
     Args:
         tally: what counts them.
         lines: the text, which says whether more of it is here.
-        numbers: the numbers of its lines.
+        numbers: the inputs of its lines, with the numbers of the lines.
         sink: where released values go.
         save: saves the counter's state.
         advice: what to add to the message about a refused line, where values were released.
@@ -168,14 +184,14 @@ def count_stream(
                 release()
     except (ParameterError, HorizonError) as error:
         release()
-        released = tally.step - start
-        raise type(error)(f"{error}; values released: {released}{advice if released else ''}") from None
+        took = advice if tally.step > start else ""
+        raise type(error)(f"{error}; values released: {sink.written}{took}") from None
     release()
     return tally.step - start
 
 
-def check_stream(tally: Tally, numbers: Iterator[Numbered]) -> int:
-    """Check all numbers as counting would; release nothing, and return how many there are.
+def check_stream(tally: Taker, numbers: Iterator[tuple[int, Any]]) -> int:
+    """Check all inputs as counting would; release nothing, and return how many there are.
 
     Raises:
         ParameterError, HorizonError: the first line that would be refused.
@@ -183,7 +199,7 @@ def check_stream(tally: Tally, numbers: Iterator[Numbered]) -> int:
     return sum(1 for _ in _inputs(tally, numbers))
 
 
-def _inputs(tally: Tally, numbers: Iterator[Numbered]) -> Iterator[Any]:
+def _inputs(tally: Taker, numbers: Iterator[tuple[int, Any]]) -> Iterator[Any]:
     """Yield inputs, checked against the counter's bounds and the steps that it has left."""
     left = None if tally.horizon is None else tally.horizon - tally.step
     for number, value in numbers:
