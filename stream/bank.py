@@ -238,11 +238,17 @@ class NoiseBank:
 
     @staticmethod
     def _local(level: Any, z: FloatArray, here: IntArray, digit: IntArray) -> FloatArray:
-        """Return A_i z_j, (k, width): one matrix product when the blocks are well filled."""
+        """Return A_i z_j, (k, width): one matrix product if the blocks are well filled, else one a block."""
         if 4 * digit.size >= len(z) * level.size:
             products = (z.reshape(-1, z.shape[-1]) @ level.A.T).reshape(*z.shape[:2], level.size)
             return np.asarray(products[here, :, digit])
-        return np.asarray(np.einsum("tr,tcr->tc", level.A[digit], z[here]))
+        if digit.size <= 2 * len(z):
+            return np.asarray(np.einsum("tr,tcr->tc", level.A[digit], z[here]))
+        values = np.empty((digit.size, z.shape[1]))
+        for block in np.unique(here).tolist():
+            inside = here == block
+            values[inside] = level.A[digit[inside]] @ z[block].T
+        return values
 
     def _rounded(self, steps: IntArray) -> Integers:
         values, error = self.floats(steps)

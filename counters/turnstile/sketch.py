@@ -21,8 +21,8 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Integers = np.ndarray[Any, np.dtype[Any]]
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 
-_CELLS = 1 << 19  # counters times ticks that are held at once
-_PAGE_CELLS = 1 << 18
+_CELLS = 1 << 18  # counters times ticks that are held at once
+_PAGE_CELLS = 1 << 17
 
 
 class Sketch(ABC):
