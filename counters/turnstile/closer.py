@@ -130,4 +130,5 @@ def cell_estimate(cells: Any, *, groups: int, levels: int, most: int) -> FloatAr
     """
     decades = max(1.0, np.log10(max(most, 2)))
     grid = np.concatenate([[0.0, 0.5], np.geomspace(1.0, max(most, 2), int(_PER_DECADE * decades))])
-    return np.interp(np.asarray(cells), expected_cells(grid, groups=groups, levels=levels), grid)
+    expected = expected_cells(grid, groups=groups, levels=levels)
+    return np.asarray(np.interp(np.asarray(cells), expected, grid))

@@ -226,8 +226,8 @@ def distinct_run(
         for i, stream in enumerate(streams):
             readings: dict[str, tuple[Readings, FloatArray | float, int]] = {}
             for f in some:
-                own = moments.get((rows.group(f.base), i))
-                readings |= _decoded(f, i, tables[id(f)], own, rows=rows, law=budget.law)
+                sums_of = moments.get((rows.group(f.base), i))
+                readings |= _decoded(f, i, tables[id(f)], sums_of, rows=rows, law=budget.law)
             if "additive" in names or "hybrid" in names:
                 readings |= _recomputed(stream, budget, failure, readings, seed=seed)
             for name in names:

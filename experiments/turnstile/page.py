@@ -1,8 +1,8 @@
 """The page docs/turnstile-results.md, from results that are kept in docs/measurements.
 
-    trilift reproduce turnstile --T 100000 --runs 5 --seed 1 --out FOLDER    # and so on: see KEPT
-    python -m trilift.experiments.turnstile.page --keep FOLDER --out docs    # take them into docs/measurements
-    python -m trilift.experiments.turnstile.page --out docs                  # write the page and its pictures
+    trilift reproduce turnstile --T 100000 --runs 5 --seed 1 --out FOLDER  # and so on: see KEPT
+    python -m trilift.experiments.turnstile.page --keep FOLDER --out docs  # take them into docs/measurements
+    python -m trilift.experiments.turnstile.page --out docs                # write the page and its pictures
 
 A test compares the page with what this makes, and repeats some of its points with fewer runs.
 """
@@ -315,8 +315,9 @@ def page(measurements: Path) -> str:
         "## All streams",
         """Least factor, and in parentheses the 95 % ratio, at T = 10^5, ρ = 1, Toeplitz root. A least factor
         near 1 beside a large β says little: at D below β anything is allowed. Streams: *heavy element*, one
-        item T times; *heavy rotation*, 23 items inserted 2000 times each and removed; *flippancy*, 40 items toggled
-        throughout; *marginals*, a secret half of √T items, then query sets inserted and removed; *window*,
+        item T times; *heavy rotation*, 23 items inserted 2000 times each and removed; *flippancy*, 40 items
+        toggled throughout; *marginals*, a secret half of √T items, then query sets inserted and removed;
+        *window*,
         the newest √T of distinct items; *zipf*, frequencies like 1/rank; *frequent*, T/100 items 100 times;
         *random ±1* is not strict, so that all but A3s and the recomputation promise nothing.""",
         _streams(toeplitz, steps=10**5, rho=1.0),

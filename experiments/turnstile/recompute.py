@@ -40,7 +40,8 @@ class Recompute:
         """B: balances what is stale against the noise, as (4.2^2 T / (2 rho))^(1/3); 9.2 for Laplace."""
         amount = float(self.budget.amount)
         if self.budget.law == "gaussian":
-            return max(1, math.ceil((4.2**2 * self.steps / (2.0 * amount)) ** (1 / 3)))
+            best = math.pow(4.2**2 * self.steps / (2.0 * amount), 1.0 / 3.0)
+            return max(1, math.ceil(best))
         tail = math.log(self.steps / float(self.failure)) * 2.0
         return max(1, math.ceil(math.sqrt(tail * self.steps / amount)))
 
