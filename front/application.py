@@ -16,7 +16,9 @@ from trilift.commands import (
     certify,
     count,
     demo,
+    distinct,
     exporting,
+    f2,
     importing,
     inspect,
     optimize,
@@ -58,7 +60,7 @@ def _options(
     pass
 
 
-for _module in (count, plan, artifacts, inspect, certify, importing, exporting):
+for _module in (count, distinct, f2, plan, artifacts, inspect, certify, importing, exporting):
     app.command(_module.NAME)(_module.command)
 app.add_typer(optimize.app, name="optimize")
 app.command(runs.NAME)(runs.command)

@@ -95,6 +95,11 @@ class TurnstileCounter:
     # -- what is public -------------------------------------------------------------------------
 
     @property
+    def blueprint(self) -> Blueprint:
+        """Everything public about the counter, as it was made."""
+        return self._blueprint
+
+    @property
     def method(self) -> str:
         """The estimator."""
         return self._blueprint.method
