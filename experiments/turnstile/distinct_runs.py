@@ -28,7 +28,7 @@ from trilift.experiments.turnstile.noise_rows import Rows, rows_of
 from trilift.experiments.turnstile.recompute import Recompute
 from trilift.experiments.turnstile.streams import Stream
 
-__all__ = ["DISTINCT", "distinct_run", "measured"]
+__all__ = ["DISTINCT", "PURE", "distinct_run", "measured"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -47,6 +47,9 @@ DISTINCT = (
     "hybrid",
 )
 """Estimators: the paper's MinHash, grouped MinHash and its post-processings, signed groups, recomputation."""
+
+PURE = ("A2g", "A2g centred", "A2g closer", "A2g few-heavy", "additive")
+"""Those that pure budgets leave something to: copies share epsilon, so that A2's noise grows with them."""
 
 CELL_TAIL = 0.05
 OPTIONS = {"centre": False, "few_heavy": False, "closer": False, "copies": None}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from trilift.counters.turnstile.budget import make_budget
 from trilift.experiments.edit.kept import Kept
-from trilift.experiments.turnstile.distinct_runs import DISTINCT, distinct_run
+from trilift.experiments.turnstile.distinct_runs import DISTINCT, PURE, distinct_run
 from trilift.experiments.turnstile.maps_runs import maps_run
 from trilift.experiments.turnstile.moment_runs import MOMENT, moment_run
 from trilift.experiments.turnstile.streams import STREAMS, Stream, make_stream
@@ -181,8 +181,14 @@ def _jobs(settings: Settings) -> list[tuple[str, Job]]:
     shared: dict[str, Any] = {"budgets": budgets, "failure": FAILURE}
 
     def distinct(run: int) -> Job:
+        names = DISTINCT if settings.law == "rho" else PURE
         return lambda tell: distinct_run(
-            _streams(settings, run), base=settings.base, seed=_seed_of(settings, run), report=tell, **shared
+            _streams(settings, run),
+            base=settings.base,
+            seed=_seed_of(settings, run),
+            names=names,
+            report=tell,
+            **shared,
         )
 
     def moment(run: int) -> Job:
