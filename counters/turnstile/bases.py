@@ -37,6 +37,7 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 BASES = ("chain", "tree", "toeplitz")
 
 _UP = 1.0 + 1e-9
+_MOST_DRAWS = 1 << 25  # of one block
 
 
 class Bank(Protocol):
@@ -139,7 +140,16 @@ class ChainBase:
         return Fraction(self.ledger.spent_sq) / 2
 
     def bank(self, width: int, *, key: bytes, stream_id: bytes, purpose: str) -> NoiseBank:
-        """Return the noise of ``width`` counters, on the integers."""
+        """Return the noise of ``width`` counters, on the integers.
+
+        Raises:
+            ParameterError: so many counters that a block of their noise does not fit into memory.
+        """
+        rows = max(len(level.row_scales) for level in self.ledger.levels)
+        if width * rows > _MOST_DRAWS:
+            raise ParameterError(
+                f"{width} counters need too much memory: give a universe, or a shorter horizon"
+            )
         return NoiseBank(
             self.chain,
             self.ledger,

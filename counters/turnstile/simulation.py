@@ -146,7 +146,7 @@ class ToeplitzBase:
 
     def bank(self, width: int, *, key: bytes, stream_id: bytes, purpose: str) -> ToeplitzBank:
         """Return the noise of ``width`` counters."""
-        parts = (bytes(key), stream_id, purpose.encode(), self.seed.to_bytes(64, "little", signed=True))
+        parts = (bytes(key), stream_id, purpose.encode())  # the key is a function of the seed
         seed = b"".join(map(length_prefixed, parts))
         return ToeplitzBank(self.sigma, ticks=self.ticks, width=width, seed=seed)
 

@@ -174,7 +174,7 @@ def test_columns_against_the_budget(law: str, kind: str) -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=10**6))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_roots_are_rounded_down(value: Fraction) -> None:
     root = sqrt_down(value)
     assert root * root <= value

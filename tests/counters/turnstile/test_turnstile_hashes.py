@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trilift.counters.turnstile.grouped import group_of
 from trilift.counters.turnstile.items import Fingerprints, encoded
@@ -23,6 +23,7 @@ def typed(item: Any) -> Any:
 
 
 @given(items, items)
+@settings(deadline=None)
 def test_different_items_are_written_differently(first: Any, second: Any) -> None:
     assert (encoded(first) == encoded(second)) == (typed(first) == typed(second))
 
@@ -52,11 +53,13 @@ def test_fingerprints_depend_on_the_key() -> None:
 
 
 @given(st.integers(0, PRIME - 1), st.integers(0, PRIME - 1))
+@settings(deadline=None)
 def test_products_modulo_the_prime(x: int, y: int) -> None:
     assert int(multiply(np.array([x], dtype=np.uint64), np.array([y], dtype=np.uint64))[0]) == x * y % PRIME
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5), st.integers(0, 2**64 - 1))
+@settings(deadline=None)
 def test_polynomials_by_horner_in_integers(words: list[int], point: int) -> None:
     family = Polynomials.drawn(np.array([words], dtype=np.uint64))
     wanted = 0
@@ -69,6 +72,7 @@ def test_polynomials_by_horner_in_integers(words: list[int], point: int) -> None
 
 
 @given(st.integers(0, PRIME - 1), st.integers(2, 40))
+@settings(deadline=None)
 def test_levels_are_trailing_zeros(value: int, levels: int) -> None:
     wanted = levels - 1 if value == 0 else min((value & -value).bit_length() - 1, levels - 1)
     assert int(levels_of(np.array([value], dtype=np.uint64), levels=levels)[0]) == wanted

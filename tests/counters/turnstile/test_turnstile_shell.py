@@ -497,6 +497,7 @@ def test_statements_name_guarantee_and_neighbours() -> None:
         {"method": "general", "copies": 5},
         {"method": "general-maps", "copies": 3},
         {"method": "general-maps", "horizon": 1 << 22, "every": 1 << 12},
+        {"method": "general-maps", "horizon": 1 << 14, "every": 1 << 6},
         {"rho": None},
         {"simulation_seed": "a"},
     ],
