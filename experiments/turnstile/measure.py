@@ -260,11 +260,11 @@ def points_of(
 ) -> list[dict[str, Any]]:
     """Return a point for every estimator, stream and budget.
 
-    "factor", "ratio_95", "largest_error" and for F2 "additive" are medians over runs; "factor_most" and
-    "additive_most" are the largest. For distinct items "additive" is the beta beside which the factor holds;
-    for F2 the factor is fixed, and it is the error that is left. "coverage_misses" counts the runs in which
-    some interval missed, None where no interval is claimed. "updates_per_s" is of a whole counter with exact
-    noise that is read 1000 times.
+    "factor", "ratio_95", "largest_error" and for F2 "additive" are medians over runs; "factor_range" and
+    "additive_range" are the least and the largest. For distinct items "additive" is the beta beside which the
+    factor holds; for F2 the factor is fixed, and it is the error that is left. "coverage_misses" counts the
+    runs in which some interval missed, None where no interval is claimed. "updates_per_s" is of a whole
+    counter with exact noise that is read 1000 times.
     """
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for record in records:
@@ -289,8 +289,8 @@ def points_of(
                 "runs": len(some),
                 "words": some[0]["words"],
                 "updates_per_s": rates.get(name.split(" ")[0]),
-                "factor_most": _most(some, "factor"),
-                "additive_most": _most(some, "additive"),
+                "factor_range": _range(some, "factor"),
+                "additive_range": _range(some, "additive"),
                 "ratio_95": _middle(some, "ratio_95"),
                 "largest_error": _middle(some, "largest_error"),
                 **({"every": some[0]["every"]} if "every" in some[0] else {}),
@@ -311,6 +311,11 @@ def _values(some: Sequence[dict[str, Any]], key: str) -> list[float]:
 def _middle(some: Sequence[dict[str, Any]], key: str) -> float | None:
     value = statistics.median(_values(some, key))
     return value if math.isfinite(value) else None
+
+
+def _range(some: Sequence[dict[str, Any]], key: str) -> list[float | None]:
+    values = _values(some, key)
+    return [value if math.isfinite(value) else None for value in (min(values), max(values))]
 
 
 def _most(some: Sequence[dict[str, Any]], key: str) -> float | None:

@@ -30,8 +30,16 @@ REPRODUCED = ("A2 source split", "A2", "A2 centred", "A2g", "A2g centred", "A4 r
 """Those that must be within the tolerance; A3s has other numbers of groups here."""
 
 
+def _within(value: float, ends: list[float | None]) -> bool:
+    least, most = ends
+    return (least is None or least <= value) and (most is None or value <= most)
+
+
 def compared(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for every reference figure that the points have: with "measured", "reference", "off".
+    """Return a row for every reference figure that the points have.
+
+    With "measured" (a median of runs), "reference", "off" (relatively), and whether the reference is
+    "among_runs", between the least and the largest.
 
     Args:
         points: over the Toeplitz root.
@@ -53,6 +61,7 @@ def compared(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
                         "measured": point[name],
                         "reference": figure,
                         "off": point[name] / figure - 1.0,
+                        "among_runs": _within(figure, point[f"{name}_range"]),
                     }
                 )
     return rows

@@ -90,7 +90,7 @@ def test_medians_and_misses() -> None:
         for factor, missed in ((3.0, False), (None, True), (5.0, False))
     ]
     (point,) = points_of(settings, records, speeds=[{"estimator": "A2g", "updates_per_s": 7.0}])
-    assert (point["factor"], point["factor_most"], point["coverage_misses"]) == (5.0, None, 1)
+    assert (point["factor"], point["factor_range"], point["coverage_misses"]) == (5.0, [3.0, None], 1)
     assert (point["runs"], point["words"], point["updates_per_s"]) == (3, 9, 7.0)
     assert point["largest_error"] is None
 
