@@ -64,7 +64,7 @@ def detected_mean(level: FloatArray, *, factor: float = 19.0) -> FloatArray:
         level: what the items must exceed, tau' + 1/2 + q, not negative.
         factor: 19 leaves 0.05 by Cantelli's inequality: 1 / (1 + 19).
 
-    >>> float(detected_mean(np.array([0.0]))[0])
+    >>> round(float(detected_mean(np.array([0.0]))[0]), 9)
     19.0
     """
     root = (math.sqrt(factor) + np.sqrt(factor + 4.0 * np.asarray(level, dtype=np.float64))) / 2.0
