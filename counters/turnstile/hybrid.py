@@ -250,7 +250,7 @@ def hybrid_blueprint(
     from trilift.counters.turnstile.distinct import base_of, sketch_options
 
     half = _halved(common)
-    wanted = {name: options[name] for name in ("centre", "few_heavy", "thresholds", "copies")}
+    wanted = {name: options[name] for name in ("centre", "few_heavy", "closer", "thresholds", "copies")}
     full = sketch_options("grouped", wanted, common=half)
     share = budget.part(_HALF)
     block = block_length(share, common=half)
