@@ -39,6 +39,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "maps": {"rho": 1, "method": "general-maps", "universe": 8},
     "strong": {"rho": 1, "thresholds": "strong"},
     "heavy": {"rho": 1, "few_heavy": True},
+    "hybrid": {"rho": 10, "method": "hybrid"},
 }
 
 
@@ -62,7 +63,8 @@ def test_batch_is_sequential(kind: str, every: int) -> None:
     split = make(kind, every=every)
     parts = [split.extend(ITEMS[a:b], SIGNS[a:b]) for a, b in ((0, 1), (1, 1), (1, 20), (20, 60))]
     assert same(Readings.joined(parts), whole)
-    assert np.array_equal(exact(split), exact(single))
+    if kind != "hybrid":  # whose state is no array
+        assert np.array_equal(exact(split), exact(single))
 
 
 @given(st.data())
