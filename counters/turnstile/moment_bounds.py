@@ -238,7 +238,7 @@ def chebyshev_interval(
         variance: v.
         square_variance: Var(N^2).
         buckets: w.
-        share: p, with a = 2 / (w p) < 1.
+        share: p, with a = 2 / (w p); for a >= 1 nothing is bounded from above.
     """
     a = 2.0 / (buckets * share)
     b, c = 4.0 * variance / share, buckets * square_variance / share
@@ -247,7 +247,7 @@ def chebyshev_interval(
     middle = 2.0 * level + b
     inner = np.maximum(middle * middle - 4.0 * (1.0 - a) * (level * level - c), 0.0)
     root = np.sqrt(inner)
-    high = (middle + root) / (2.0 * (1.0 - a))
+    high = (middle + root) / (2.0 * (1.0 - a)) if a < 1.0 else np.full_like(middle, np.inf)
     # the smaller root, without cancellation: their product is (E^2 - c) / (1 - a)
     inside = level > np.sqrt(c)
     low = np.where(inside, 2.0 * (level * level - c) / np.where(inside, middle + root, 1.0), 0.0)
