@@ -175,8 +175,8 @@ def test_mean_squares_are_unbiased_at_zero(law: dict[str, Any]) -> None:
 
 
 def spread_of_means(coefficients: int, *, keys: int = 400, rows: int = 366) -> float:
-    """Return the standard deviation over keys of mean_i S_i^2 / F2, for 400 consecutive items of frequency
-    1.""" rng = np.random.default_rng(12)
+    """Return the standard deviation over keys of mean_i S_i^2 / F2, for 400 consecutive items."""
+    rng = np.random.default_rng(12)
     points = np.arange(400, dtype=np.uint64)
     means = []
     for _ in range(keys):
