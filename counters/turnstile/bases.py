@@ -89,8 +89,11 @@ class Base(Protocol):
         """Return E[N^2] of the noise N before its rounding, at 0-based ticks."""
         ...
 
-    def upper(self, ticks: Any, *, failure: float) -> FloatArray:
-        """Return x with Pr[N >= x] <= failure at 0-based ticks, N the noise before its rounding."""
+    def upper(self, ticks: Any, *, failure: float, terms: int = 1) -> FloatArray:
+        """Return x with Pr[N >= x] <= failure at 0-based ticks, N the noise before its rounding.
+
+        With ``terms``, N is the sum of the noises of so many counters.
+        """
         ...
 
     def record(self) -> dict[str, Any]:
@@ -178,17 +181,17 @@ class ChainBase:
         factor = 2.0 if self.budget.law == "laplace" else 1.0
         return np.asarray(factor * self._parts(ticks).sum(axis=0))
 
-    def upper(self, ticks: Any, *, failure: float) -> FloatArray:
-        """Return x with Pr[N >= x] <= failure at 0-based ticks.
+    def upper(self, ticks: Any, *, failure: float, terms: int = 1) -> FloatArray:
+        """Return x with Pr[N >= x] <= failure at 0-based ticks, N the sum of ``terms`` counters' noises.
 
         Gaussian: the quantile, exact but for the rounding of floats. Laplace: a bound from each level's
         squared row norm and largest coefficient (:func:`trilift.counters.turnstile.tails.mixture_quantiles`).
         """
-        parts = self._parts(ticks)
+        parts = terms * self._parts(ticks)
         if self.budget.law == "gaussian":
             return np.asarray(np.sqrt(parts.sum(axis=0)) * normal_upper(failure))
         tops, lattice = self._coefficients
-        return mixture_quantiles(parts, tops, ln_failure=math.log(failure), lattice=lattice)
+        return mixture_quantiles(parts, tops, ln_failure=math.log(failure), lattice=terms * lattice)
 
     @cached_property
     def _coefficients(self) -> tuple[FloatArray, float]:

@@ -57,6 +57,7 @@ class DistinctCounter(TurnstileCounter):
         centre: whether the estimate is moved into the middle of what the interval allows (on a log scale).
         few_heavy: better estimates of few but frequent items ("grouped").
         closer: move the estimate to where sums and squares of the counters allow it to be ("grouped").
+        narrow: end the interval where the sum of all counters says that D cannot be larger ("grouped").
         thresholds: "weak" (a few copies may err at a time) or "strong" (none does).
         copies: number of copies or groups or maps a level, odd; chosen by default.
         encode: turns an item into str, bytes, int or a tuple of them.
@@ -88,6 +89,7 @@ class DistinctCounter(TurnstileCounter):
         centre: bool = True,
         few_heavy: bool = False,
         closer: bool = True,
+        narrow: bool = True,
         thresholds: str = "weak",
         copies: int | None = None,
         encode: Callable[[Any], Any] | None = None,
@@ -102,6 +104,7 @@ class DistinctCounter(TurnstileCounter):
             "centre": flag("centre", centre),
             "few_heavy": flag("few_heavy", few_heavy),
             "closer": flag("closer", closer),
+            "narrow": flag("narrow", narrow),
             "thresholds": choice("thresholds", thresholds, THRESHOLDS),
             "copies": copies,
         }
@@ -263,6 +266,7 @@ def make_sketch(
             centre=options["centre"],
             few_heavy=options["few_heavy"],
             closer=options.get("closer", True),
+            narrow=options.get("narrow", False),
             **shared,
         )
     elif method == "minhash":

@@ -59,8 +59,8 @@ class SignedGroups(Grouped):
 
     At all reads, but for ``failure``: D <= 4 M_t D_hat with M - sqrt(19 M) = 255 (tau' + 1/2 + q + 1)^2,
     which says little at usual horizons, and D >= D_hat / 16 where D_hat > g. The centred estimate is
-    sqrt(2) tau_t D_hat. Moments of signed sums say nothing of the number of items: ``closer`` and
-    ``few_heavy`` must be off.
+    sqrt(2) tau_t D_hat. Moments of signed sums say nothing of the number of items: ``closer``,
+    ``few_heavy`` and ``narrow`` must be off.
     """
 
     name = "signed"
@@ -73,12 +73,13 @@ class SignedGroups(Grouped):
         return where, (1 - 2 * bits)[:, None]
 
     def tables(self, ticks: IntArray) -> FloatArray:
-        """Return tau, tau' and M of ticks, shape (k, 3)."""
+        """Return tau, tau' and M of ticks, and what :class:`Grouped` has besides, shape (k, 6)."""
         tail = self._tail / 2 if self.thresholds == "weak" else self._tail  # either side
         tau = self.base.upper(ticks, failure=tail)
         limit = threshold_of(tau).astype(np.float64)
         hidden = self.base.upper(ticks, failure=self._hidden)
-        return np.stack([tau, limit, signed_mean(limit + 0.5 + hidden)], axis=1)
+        none = np.full(len(tau), np.inf)  # sums of signed counters bound nothing
+        return np.stack([tau, limit, signed_mean(limit + 0.5 + hidden), none, none, none], axis=1)
 
     def detected(self, values: Integers, tables: FloatArray) -> Any:
         """Return which counters are taken for occupied, shape (k, groups, levels)."""

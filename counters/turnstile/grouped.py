@@ -13,6 +13,7 @@ noises are independent, so Chernoff's bound holds for the number of groups that 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,14 +79,15 @@ class Grouped(Sketch):
     ``few_heavy``, where D_hat is at most 2 g, the estimate is the number of items that are expected to occupy
     as many (group, level) as pass a threshold that empty ones hardly ever pass: right for items that are
     frequent, too little for others. Both: :mod:`trilift.counters.turnstile.closer`. The interval stays that
-    of D_hat.
+    of D_hat. With ``narrow`` the rest of the failure is spent on its upper end: in a strict stream D is at
+    most the sum F1 of all frequencies, and that is the sum of all counters but for noise (:meth:`allowance`).
 
     Args:
         base: noise of the one bank.
         common: horizon and so on.
         groups: g, odd.
         centre: whether to centre the estimate within the interval.
-        few_heavy, closer: see there.
+        few_heavy, closer, narrow: see there.
         thresholds: "weak" or "strong".
     """
 
@@ -101,6 +103,7 @@ class Grouped(Sketch):
         centre: bool = True,
         few_heavy: bool = False,
         closer: bool = True,
+        narrow: bool = False,
         thresholds: str = "weak",
     ) -> None:
         self.base, self.common, self.groups = base, common, groups
@@ -116,6 +119,10 @@ class Grouped(Sketch):
         self.failure = spent + common.ticks * group_failure(
             groups, high=1 / 16 + rate, low=self.low_rate + rate
         )
+        rest = float(common.failure) - self.failure
+        self.narrow = narrow and rest > float(common.failure) / 1000
+        self._rest = 0.999 * rest / common.ticks if self.narrow else 0.0
+        self.failure += self._rest * common.ticks
 
     def touched(self, prints: Words) -> tuple[IntArray, Integers]:
         """Return the one counter of an event."""
@@ -124,10 +131,26 @@ class Grouped(Sketch):
         return where[:, None], np.ones((1, 1), dtype=np.int64)
 
     def tables(self, ticks: IntArray) -> FloatArray:
-        """Return tau, tau', mu, the threshold that hardly any empty counter passes, E N^2: shape (k, 5)."""
+        """Return public numbers of ticks, shape (k, 6).
+
+        tau, tau', mu, the threshold that hardly any empty counter passes, E N^2, the allowance of the sum.
+        """
         table = detection_tables(self.base, ticks, tail=self._tail, hidden=self._hidden)
         strong = threshold_of(self.base.upper(ticks, failure=FALSE_ALARM / self.width)).astype(np.float64)
-        return np.column_stack([table, strong, self.base.variance(ticks)])
+        return np.column_stack([table, strong, self.base.variance(ticks), self.allowance(ticks)])
+
+    def allowance(self, ticks: IntArray) -> FloatArray:
+        """Return x so that the sum of all counters is below F1 - x at any tick with the rest of the failure.
+
+        Half of it is for the sum of the noises before their rounding, half for what the roundings add: they
+        are independent between counters, within 1/2, and of mean at least 0, since the noises are symmetric
+        and ties go up, so that Hoeffding's inequality holds: sqrt(counters ln(1/failure) / 2).
+        """
+        if not self.narrow:
+            return np.full(len(ticks), np.inf)
+        half = self._rest / 2
+        noise = self.base.upper(ticks, failure=half, terms=self.width)
+        return np.asarray(noise + math.sqrt(self.width * -math.log(half) / 2))
 
     def detected(self, values: Integers, tables: FloatArray) -> Any:
         """Return which counters are taken for occupied, shape (k, groups, levels)."""
@@ -144,7 +167,8 @@ class Grouped(Sketch):
         raw = self.groups * np.exp2(middle)
         low = np.where(middle > 0, raw / 16.0, 0.0)
         estimate = self.adjusted(raw, middle, values, tables)
-        return shown(estimate, low, 4.0 * tables[:, 2] * raw, steps=steps, most=self.common.most)
+        high = np.minimum(4.0 * tables[:, 2] * raw, values.sum(axis=1) + tables[:, 5])
+        return shown(estimate, low, high, steps=steps, most=self.common.most)
 
     def adjusted(
         self, raw: FloatArray, middle: FloatArray, values: Integers, tables: FloatArray

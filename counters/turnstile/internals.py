@@ -53,7 +53,7 @@ class SilentBase:
         """Return zeros."""
         return np.zeros(len(ticks))
 
-    def upper(self, ticks: Any, *, failure: float) -> FloatArray:
+    def upper(self, ticks: Any, *, failure: float, terms: int = 1) -> FloatArray:
         """Return zeros."""
         return np.zeros(len(ticks))
 

@@ -110,7 +110,7 @@ def default_copies(reads: int, *, failure: float, high: float, low: float) -> in
 def shown(estimate: FloatArray, low: FloatArray, high: FloatArray, *, steps: IntArray, most: int) -> Readings:
     """Return readings within what is possible anyway: 0..min(steps, most) distinct items."""
     cap = np.minimum(steps, most).astype(np.float64)
-    top = np.minimum(high, cap)
+    top = np.clip(high, 0.0, cap)
     bottom = np.minimum(np.maximum(low, 0.0), top)
     return Readings(steps, np.clip(estimate, bottom, top), bottom, top)
 

@@ -154,11 +154,11 @@ class ToeplitzBase:
         """Return E[N^2] before the rounding."""
         return np.asarray(self.sigma**2 * toeplitz_rows(self.ticks)[np.asarray(ticks)])
 
-    def upper(self, ticks: Any, *, failure: float) -> FloatArray:
-        """Return x with Pr[N >= x] <= failure."""
+    def upper(self, ticks: Any, *, failure: float, terms: int = 1) -> FloatArray:
+        """Return x with Pr[N >= x] <= failure, N the sum of the noises of ``terms`` counters."""
         from trilift.counters.turnstile.bases import normal_upper
 
-        return np.asarray(np.sqrt(self.variance(ticks)) * normal_upper(failure))
+        return np.asarray(np.sqrt(terms * self.variance(ticks)) * normal_upper(failure))
 
     def record(self) -> dict[str, Any]:
         """Return what a state keeps."""

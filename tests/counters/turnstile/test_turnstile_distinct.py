@@ -22,7 +22,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 def silent(method: str = "grouped", **options: Any) -> DistinctCounter:
     shared: dict[str, Any] = {"horizon": 400, "base": "tree", "simulation_seed": 3, "centre": False, "rho": 1}
-    plain = {"closer": False, "method": method}
+    plain = {"closer": False, "narrow": False, "method": method}
     counter = DistinctCounter(**{**shared, **plain, **METHODS[method], **options})
     silence(counter)
     return counter
@@ -347,3 +347,38 @@ def test_failures_are_what_was_asked_for(method: str) -> None:
                 **METHODS[method],
             )
             assert 0 < linear(counter).sketch.failure <= failure
+
+
+@pytest.mark.parametrize("law", [{"rho": Fraction(1, 10)}, {"epsilon": Fraction(1, 2)}])
+@pytest.mark.parametrize("fault", [None, "tripled"])
+def test_allowance_of_the_sum(law: dict[str, Any], fault: str | None) -> None:
+    """At 0.1 a read: exceeded by at most 0.1 of 200 keys, at 4 sd (false alarm below 1e-4); three times
+    the noise exceeds it more often."""
+    common: dict[str, Any] = {"horizon": 8, "universe": 8, "base": "tree", "copies": 61, "simulation_seed": 1}
+    counter = DistinctCounter(**law, **common)
+    sketch: Any = linear(counter).sketch
+    sketch._rest = 0.1
+    (allowed,) = sketch.allowance(np.array([6])).tolist()
+    below = 0
+    for key in range(200):
+        bank = sketch.base.bank(
+            sketch.width, key=key.to_bytes(32, "little"), stream_id=bytes(16), purpose="t"
+        )
+        below += int(bank.at(np.array([6])).sum() * (1 if fault is None else 3) < -allowed)
+    assert (below / 200 < 0.1 + 4 * np.sqrt(0.09 / 200)) == (fault is None)
+
+
+def test_narrow_intervals_end_near_the_sum() -> None:
+    items, signs = np.arange(20_000), np.ones(20_000, dtype=int)
+    options: dict[str, Any] = {"rho": 1, "horizon": 20_000, "every": 100, "simulation_seed": 2}
+    wide, narrow = (DistinctCounter(**options, narrow=value).extend(items, signs) for value in (False, True))
+    assert np.array_equal(wide.low, narrow.low)
+    assert np.all(narrow.high <= wide.high)
+    assert np.all(narrow.high >= narrow.step)
+    heavy = DistinctCounter(**options).extend([0] * 20_000, signs)
+    assert np.all(heavy.high >= 1)
+    gone = DistinctCounter(**options).extend(
+        np.r_[items[:10_000], items[:10_000]], np.r_[signs[:10_000], -signs[:10_000]]
+    )
+    assert gone[-1].high < 1000 < narrow[-1].high
+    assert linear(DistinctCounter(**options)).sketch.failure <= 0.01
