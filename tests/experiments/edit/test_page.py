@@ -118,6 +118,7 @@ def test_keeping(tmp_path: Path) -> None:
         load_kept("edit-fig3", measurements=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
