@@ -16,7 +16,9 @@ from trilift.lift.checks import choice
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.keys import simulation_key
+from trilift.stream.ledger import MAX_PLACES
 from trilift.stream.process import NoiseProcess
+from trilift.stream.rounded import RoundedOnce
 
 __all__ = [
     "BOUNDED",
@@ -40,6 +42,8 @@ KINDS = (*BOUNDED, *UNBOUNDED)
 GAUSSIAN = ("toeplitz", "l2-chain", "cc", "gaussian-tapered")
 
 _EXACT_ROWS = 4096
+_FINER = 20  # places below the output lattice at which the parts of epochs are rounded, each by itself
+_PARTS = 128  # no layout has as many epochs
 _PUBLIC = bytes(16)
 
 
@@ -110,7 +114,8 @@ class BaseSpec:
         """Return integers alpha with Pr[alpha_l + N_l <= 0] <= e^ln_failure_l, N_l rounded to integers.
 
         floor(N + 1/2) <= -alpha only if N < 1/2 - alpha, so alpha is the upper quantile of N plus 1/2,
-        rounded up.
+        rounded up. The parts of epochs are rounded before that, on a lattice of 2^-20: at most half a step of
+        it a part is added for them.
 
         Args:
             start: 0-based bucket.
@@ -126,6 +131,8 @@ class BaseSpec:
             from trilift.counters.edit.base_tails import laplace_quantiles  # which is about bases
 
             x = laplace_quantiles(self, start, stop, wanted)
+        if self.capacity is None:
+            x = x + _PARTS * 2.0 ** -(_FINER + 1)
         return np.ceil(x * (1.0 + 1e-9) + 0.5 + 1e-9).astype(np.int64)
 
     def tail_quantile(self, index: int, ln_failure: float) -> float:
@@ -197,7 +204,9 @@ def _build(spec: BaseSpec, *, purpose: str, places: int, input_places: int, **co
         from trilift.stream.gaussian_noise import GaussianNoise
 
         return GaussianNoise(chain, ledger, **lattice, **common)
-    return _epochs(spec, purpose=purpose, places=places, input_places=input_places, **common)
+    finer = min(places + _FINER, MAX_PLACES)
+    fine = _epochs(spec, purpose=purpose, places=finer, input_places=input_places, **common)
+    return RoundedOnce(fine, places=places)
 
 
 def chain_ledger(spec: BaseSpec, *, input_places: int = 0) -> Any:

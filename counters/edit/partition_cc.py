@@ -18,7 +18,7 @@ from trilift.counters.edit.base import BaseSpec
 from trilift.counters.edit.counter import EditCounter
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
-from trilift.counters.edit.reference import root_down
+from trilift.counters.edit.reference import root_down, served
 from trilift.counters.edit.statement import number_text
 from trilift.counters.edit.svt import MOST_STEPS, ceil_log
 from trilift.lift.checks import integer, rational
@@ -105,7 +105,7 @@ class PartitionDesign:
     mu: Fraction
     tau: Fraction
     mechanism: ClassVar[str] = "partition-cc"
-    capacity: ClassVar[None] = None
+    capacity: ClassVar[int | None] = served("cc")  # segments that end; their counter has no more
     display: ClassVar[str] = "latest"
     times: ClassVar[_NoDelay] = _NoDelay()
 

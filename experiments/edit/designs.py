@@ -124,7 +124,7 @@ def float_noise(spec: BaseSpec, *, count: int) -> FloatNoise:
         return _chain_noise(
             spec_chain(spec.kind, spec.names), chain_ledger(spec), laplace=spec.kind == "chain"
         )
-    process: Any = spec.build(key=simulation_key(0), stream_id=bytes(16), purpose="public")
+    process: Any = public_process(spec)
     layout, epochs = process.layout, []
     for epoch, end in enumerate(layout.ends):
         length = layout.length(epoch)
@@ -136,6 +136,12 @@ def float_noise(spec: BaseSpec, *, count: int) -> FloatNoise:
         if end >= min(count, _FOREVER):
             break
     return LinkedNoise(tuple(epochs))
+
+
+def public_process(spec: BaseSpec) -> Any:
+    """Return the epochs of an unbounded base under a key that everybody knows."""
+    built: Any = spec.build(key=simulation_key(0), stream_id=bytes(16), purpose="public")
+    return built.fine
 
 
 def _process_noise(process: Any, *, laplace: bool) -> FloatNoise:
