@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from trilift.counters.edit.choose import Choice
 from trilift.counters.edit.design import DISPLAYS
+from trilift.counters.edit.predict import checked_rate
 from trilift.counters.edit.tune import NOMINAL_HORIZON
 from trilift.edit_plan import Variant, edit_variants
-from trilift.lift.checks import choice, finite
+from trilift.lift.checks import choice
 from trilift.lift.errors import ParameterError
 from trilift.output import print_json, print_pairs, print_table, write
 
@@ -51,7 +52,7 @@ def plan_edit(
     if horizon is None and not unbounded:
         raise ParameterError("--horizon is needed, or --unbounded")
     steps = NOMINAL_HORIZON if horizon is None else horizon
-    events = finite("rate", _RATE if rate is None else rate, above=0, maximum=1)
+    events = checked_rate(_RATE if rate is None else rate)
     variants = edit_variants(
         epsilon,
         delta=delta,

@@ -14,9 +14,9 @@ from trilift.counters.edit.base import BaseSpec
 from trilift.counters.edit.base_tails import octave_ends
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
-from trilift.counters.edit.predict import Prediction, lengths_of, predict
+from trilift.counters.edit.predict import Prediction, checked_rate, lengths_of, predict
 from trilift.counters.edit.rules import PartRule, SimPartRule
-from trilift.lift.checks import choice, finite, integer
+from trilift.lift.checks import choice, integer
 from trilift.lift.errors import HorizonError, ParameterError
 
 __all__ = ["DISPLAYS", "MECHANISMS", "Design", "make_design"]
@@ -124,7 +124,7 @@ class Design:
             ParameterError: no horizon at all.
         """
         T = integer("horizon", self.horizon if horizon is None else horizon, minimum=1)
-        r = finite("rate", self.rate if rate is None else rate, above=0, maximum=1)
+        r = checked_rate(self.rate if rate is None else rate)
         last = (self.capacity or 1 << 62) - 1
         largest = float(self.values.change)
         rounded = 4.0**-self.rule.places / 12.0  # variance of rounding released values to the lattice

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.edit.rules import PartRule, SimPartRule
+from trilift.lift.checks import fail, finite
 
-__all__ = ["Lengths", "Prediction", "lengths_of", "predict"]
+__all__ = ["Lengths", "Prediction", "checked_rate", "lengths_of", "predict"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -31,6 +32,22 @@ _QUANTILES = 12
 _PIECES = 4.0  # about as many independent stretches has the noise of a run
 _LUMPS = 120
 _EULER = 0.5772156649015329
+_LEAST_RATE = 1e-12  # rarer events are none in any stream, and their reciprocals overflow
+
+
+def checked_rate(rate: Any) -> float:
+    """Return a rate of events a step as a float.
+
+    Raises:
+        ParameterError: not a number between 1e-12 and 1.
+
+    >>> checked_rate(1)
+    1.0
+    """
+    value = finite("rate", rate, above=0, maximum=1)
+    if value < _LEAST_RATE:
+        raise fail("rate", f"at least {_LEAST_RATE:g}", rate)
+    return value
 
 
 @dataclass(frozen=True)

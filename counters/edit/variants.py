@@ -30,6 +30,7 @@ from trilift.counters.edit.base import GAUSSIAN, KINDS, UNBOUNDED, BaseSpec
 from trilift.counters.edit.design import DISPLAYS, MECHANISMS, Design
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
+from trilift.counters.edit.predict import checked_rate
 from trilift.counters.edit.reference import (
     HAIR,
     joint_design,
@@ -41,7 +42,7 @@ from trilift.counters.edit.reference import (
 from trilift.counters.edit.rules import PartRule, SimPartRule
 from trilift.counters.edit.tune import Split, Task, best_split, capacity_of
 from trilift.counters.edit.units import Unit, unit_of
-from trilift.lift.checks import choice, fail, finite, integer, rational
+from trilift.lift.checks import choice, fail, integer, rational
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_delta_bounds, ln_of, mu_for
 
@@ -91,7 +92,7 @@ def build(
     if mechanism not in ACCOUNTINGS[accounting]:
         raise ParameterError(f"accounting {accounting!r} is for {', '.join(ACCOUNTINGS[accounting])}")
     T = None if horizon is None else integer("horizon", horizon, minimum=1, maximum=1 << 48)
-    r = 0.5 if rate is None else finite("rate", rate, above=0, maximum=1)
+    r = 0.5 if rate is None else checked_rate(rate)
     choice("base", base, ("auto", *KINDS))
     common: dict[str, Any] = {"horizon": T, "rate": r, "rule": rule, "display": display}
     if accounting != "sharp":

@@ -260,3 +260,10 @@ def test_processes_have_the_promised_deviations(kind: str) -> None:
     assert (told <= claimed * (1 + 1e-9)).all()
     assert (told >= claimed * (1 - 1.2e-3)).all()
     assert noise.range(0, 12).shape == (12,)
+
+
+@pytest.mark.parametrize("rate", [1e-320, 5e-324, 0, 1.5, float("nan")])
+@pytest.mark.parametrize("mechanism", ["simecc", "ecc"])
+def test_rates_that_no_stream_has(rate: float, mechanism: str) -> None:
+    with pytest.raises(ParameterError, match="rate"):
+        make_design(10, delta=DELTA, mechanism=mechanism, horizon=200, base="toeplitz", rate=rate)
