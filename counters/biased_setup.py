@@ -203,7 +203,8 @@ def make_biased(
         parts.append(beneath.ln_spent)
     if parts[0] > left:
         raise ParameterError("ln_eta spends more than delta")
-    spent = parts[0] if len(parts) == 1 else min(ln_sum(parts)[1], ln_of(wanted)[0])
+    # what is spent is at most delta, so the upper end of its logarithm bounds it too
+    spent = parts[0] if len(parts) == 1 else min(ln_sum(parts)[1], ln_of(wanted)[1])
     return BiasedSetup(
         **{name: getattr(beneath, name) for name in StreamSetup.__dataclass_fields__},
         epsilon=beneath.epsilon,
