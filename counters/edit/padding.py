@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.edit.inputs import BOT, BotRule
+from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.mechanism import ECC, SimECC
 from trilift.counters.edit.statement import number_text
 from trilift.lift.checks import choice, rational
@@ -86,6 +87,8 @@ class EndingCounter:
     >>> rest = counter.finish()
     >>> len(rest) >= 0, counter.finished
     (True, True)
+    >>> counter.ledger.spent_epsilon <= 10, counter.ledger.parts[0].name
+    (True, 'end of the stream')
     """
 
     def __init__(
@@ -140,6 +143,29 @@ class EndingCounter:
         """The edit-private counter at (epsilon/2, delta/2): its design and ledger are public."""
         return self._counter
 
+    @property
+    def ledger(self) -> EditLedger:
+        """Where the budget goes: hiding the end, and the parts of the counter.
+
+        The excesses that hiding the end leaves are delta u/(1+u) at most; with x = epsilon/4, that is
+        (delta/2)(1 - tanh x), and tanh x >= x/(1+x), so its logarithm is at most ln(delta/2) - x/(1+x).
+        """
+        x = self._epsilon / 4
+        end = LedgerPart(
+            "end of the stream",
+            self._epsilon / 2,
+            ln_of(self._delta / 2)[1] - x / (1 + x),
+            f"the number of steps after the end: max(0, {self._offset} + Z), Z of scale 2/epsilon",
+        )
+        return EditLedger(self._epsilon, self._delta, (end, *self._counter.ledger.parts))
+
+    def describe(self) -> str:
+        """Return in words what the mechanism will do."""
+        return (
+            self._counter.describe()
+            + f"\nGoes on for about {self._offset} steps after the true end of the stream, then ends."
+        )
+
     def privacy_statement(self) -> str:
         """Return what is guaranteed, to whom, and what it rests on, as plain text."""
         return (
@@ -148,6 +174,7 @@ class EndingCounter:
             f" with epsilon = {number_text(self._epsilon)}, delta = {float(self._delta):.6g}: (epsilon/2,"
             " delta/2) for hiding the end, and as much for this counter:\n"
             + self._counter.privacy_statement()
+            + f"\nBoth together:\n{self.ledger.as_text()}"
         )
 
     def update(self, x: Any) -> Any:

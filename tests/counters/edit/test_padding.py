@@ -88,8 +88,25 @@ def test_what_is_refused(options) -> None:
             padding_offset(1, delta=delta)
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**5), Fraction(1, 2), Fraction(10)])
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(1, 10**9)])
+def test_the_ledger_holds_both_halves(epsilon, delta) -> None:
+    """What it says of the end is at least Pr[no padding], and a little more would not fit beside delta/2."""
+    counter = EndingCounter(epsilon, delta, simulation_seed=3, accounting="paper")
+    ledger = counter.ledger
+    assert ledger.parts[1:] == counter.counter.ledger.parts
+    assert ledger.spent_epsilon == epsilon / 2 + counter.counter.ledger.spent_epsilon <= epsilon
+    assert ledger.spent_delta <= delta
+    end = ledger.parts[0]
+    none = lengths(float(epsilon), padding_offset(epsilon, delta=delta))[0]
+    assert math.log(none) <= end.ln_delta + 1e-9
+    assert end.ln_delta <= math.log(delta / 2) + 1e-12
+    assert f"{padding_offset(epsilon, delta=delta)} steps after the true end" in counter.describe()
+
+
 def test_words() -> None:
     text = EndingCounter(10, 1e-5, simulation_seed=3, accounting="paper").privacy_statement()
+    assert "end of the stream epsilon 5" in " ".join(text.split())
     assert "extended edit" in text
     assert "SIMULATION" in text
     assert repr(EndingCounter(10, 1e-5, simulation_seed=3, accounting="paper")) == (
