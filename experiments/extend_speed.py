@@ -1,9 +1,10 @@
-"""Released steps per second of a counter, beside OpenDP's exact sampler, and the time of a first release.
+"""Released steps per second of counters, beside OpenDP's exact sampler, and the time of a first release.
 
 ``python -m trilift.experiments.extend_speed --json`` prints one JSON object; without ``--json``, a table.
 Both comparisons are made within the run: released steps of ``extend`` against samples of OpenDP's exact
 vector sampler (a step of ours needs several samples and a matrix product), and a fresh interpreter that
-imports trilift and releases a value against one that imports numpy.
+imports trilift and releases a value against one that imports numpy. Of SimECC, the counter for streams that
+shift, it tells the steps per second alone, over a chain of Laplace noise.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any
 
 import numpy as np
 from trilift.counters import Counter
+from trilift.counters.edit.mechanism import SimECC
 from trilift.experiments.sampler_speed import opendp_rate
 
-__all__ = ["main", "measure_extend", "measure_start"]
+__all__ = ["main", "measure_edit", "measure_extend", "measure_start"]
 
 
 def measure_extend(*, horizon: int, peer_draws: int, repeats: int) -> dict[str, Any]:
@@ -52,6 +54,26 @@ def measure_extend(*, horizon: int, peer_draws: int, repeats: int) -> dict[str, 
         "opendp_samples_per_second": theirs,
         "ratio": None if theirs is None else horizon / best / theirs,
     }
+
+
+def measure_edit(*, horizon: int, repeats: int) -> dict[str, Any]:
+    """Measure ``extend`` of SimECC over a chain of Laplace noise, on a whole horizon of ones.
+
+    Args:
+        horizon: number of steps, released in one call; epsilon = 1, delta = 1e-6.
+        repeats: calls of ``extend``, each on a new counter; the fastest counts.
+
+    Returns:
+        horizon, base and steps per second.
+    """
+    ones = np.ones(horizon, dtype=np.int64)
+    best = float("inf")
+    for _ in range(repeats):
+        counter = SimECC(1, 1e-6, horizon=horizon, base="chain")
+        begin = time.perf_counter()
+        counter.extend(ones)
+        best = min(best, time.perf_counter() - begin)
+    return {"horizon": horizon, "base": counter.design.values.kind, "steps_per_second": horizon / best}
 
 
 def _seconds(program: str) -> float:
@@ -106,6 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
         "extend": measure_extend(
             horizon=chosen.horizon, peer_draws=chosen.peer_draws, repeats=chosen.repeats
         ),
+        "edit": measure_edit(horizon=chosen.horizon, repeats=chosen.repeats),
         "start": [measure_start(horizon=n, repeats=chosen.starts) for n in chosen.start_horizon],
     }
     if chosen.json:
@@ -121,6 +144,11 @@ def _print(result: dict[str, Any]) -> None:
         rate = extend["opendp_samples_per_second"]
         print(f"OpenDP, {extend['opendp_draws']:,} entries: {rate:,.0f} samples a second")
         print(f"ratio {extend['ratio']:.1f}")
+    edit = result["edit"]
+    print(
+        f"SimECC over a {edit['base']}, n = {edit['horizon']:,}:"
+        f" {edit['steps_per_second']:,.0f} released steps a second"
+    )
     for start in result["start"]:
         print(
             f"first release, n = {start['horizon']:,}: {start['release_seconds']:.3f} s; import numpy:"

@@ -18,6 +18,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert extend["ratio"] == pytest.approx(
             extend["steps_per_second"] / extend["opendp_samples_per_second"]
         )
+    assert result["edit"]["base"] == "chain"
+    assert result["edit"]["steps_per_second"] > 0
     assert start["ratio"] == pytest.approx(start["release_seconds"] / start["numpy_seconds"])
 
 
@@ -25,4 +27,5 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     main(SMALL)
     shown = capsys.readouterr().out
     assert "extend, n = 200:" in shown
+    assert "SimECC over a chain, n = 200:" in shown
     assert "first release, n = 10:" in shown
