@@ -57,7 +57,8 @@ class DistinctCounter(TurnstileCounter):
         centre: whether the estimate is moved into the middle of what the interval allows (on a log scale).
         few_heavy: better estimates of few but frequent items ("grouped").
         closer: move the estimate to where sums and squares of the counters allow it to be ("grouped").
-        narrow: end the interval where the sum of all counters says that D cannot be larger ("grouped").
+        narrow: end the interval where the sum of all counters, and the number of those that are clearly not
+            empty, say that D cannot lie ("grouped").
         thresholds: "weak" (a few copies may err at a time) or "strong" (none does).
         copies: number of copies or groups or maps a level, odd; chosen by default.
         encode: turns an item into str, bytes, int or a tuple of them.

@@ -73,13 +73,13 @@ class SignedGroups(Grouped):
         return where, (1 - 2 * bits)[:, None]
 
     def tables(self, ticks: IntArray) -> FloatArray:
-        """Return tau, tau' and M of ticks, and what :class:`Grouped` has besides, shape (k, 6)."""
+        """Return tau, tau' and M of ticks, and what :class:`Grouped` has besides, shape (k, 7)."""
         tail = self._tail / 2 if self.thresholds == "weak" else self._tail  # either side
         tau = self.base.upper(ticks, failure=tail)
         limit = threshold_of(tau).astype(np.float64)
         hidden = self.base.upper(ticks, failure=self._hidden)
         none = np.full(len(tau), np.inf)  # sums of signed counters bound nothing
-        return np.stack([tau, limit, signed_mean(limit + 0.5 + hidden), none, none, none], axis=1)
+        return np.stack([tau, limit, signed_mean(limit + 0.5 + hidden), none, none, none, none], axis=1)
 
     def detected(self, values: Integers, tables: FloatArray) -> Any:
         """Return which counters are taken for occupied, shape (k, groups, levels)."""

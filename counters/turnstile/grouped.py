@@ -78,9 +78,11 @@ class Grouped(Sketch):
     With ``closer`` the estimate is then moved to where the moments of the counters allow it to be. With
     ``few_heavy``, where D_hat is at most 2 g, the estimate is the number of items that are expected to occupy
     as many (group, level) as pass a threshold that empty ones hardly ever pass: right for items that are
-    frequent, too little for others. Both: :mod:`trilift.counters.turnstile.closer`. The interval stays that
-    of D_hat. With ``narrow`` the rest of the failure is spent on its upper end: in a strict stream D is at
-    most the sum F1 of all frequencies, and that is the sum of all counters but for noise (:meth:`allowance`).
+    frequent, too little for others. Neither moves the interval (:mod:`trilift.counters.turnstile.closer`).
+
+    With ``narrow`` the rest of the failure is spent on the interval's ends: in a strict stream D is at most
+    the sum F1 of all frequencies, which is the sum of all counters but for noise (:meth:`allowance`), and at
+    least the number of counters that exceed what no empty one does at any read.
 
     Args:
         base: noise of the one bank.
@@ -131,24 +133,29 @@ class Grouped(Sketch):
         return where[:, None], np.ones((1, 1), dtype=np.int64)
 
     def tables(self, ticks: IntArray) -> FloatArray:
-        """Return public numbers of ticks, shape (k, 6).
+        """Return public numbers of ticks, shape (k, 7).
 
-        tau, tau', mu, the threshold that hardly any empty counter passes, E N^2, the allowance of the sum.
+        tau, tau', mu, the threshold that hardly any empty counter passes, E N^2, the allowance of the sum,
+        the threshold that no empty counter passes at any tick.
         """
         table = detection_tables(self.base, ticks, tail=self._tail, hidden=self._hidden)
         strong = threshold_of(self.base.upper(ticks, failure=FALSE_ALARM / self.width)).astype(np.float64)
-        return np.column_stack([table, strong, self.base.variance(ticks), self.allowance(ticks)])
+        sure = np.full(len(ticks), np.inf)
+        if self.narrow:
+            sure = self.base.upper(ticks, failure=self._rest / (2 * self.width))
+            sure = threshold_of(sure).astype(np.float64)
+        return np.column_stack([table, strong, self.base.variance(ticks), self.allowance(ticks), sure])
 
     def allowance(self, ticks: IntArray) -> FloatArray:
-        """Return x so that the sum of all counters is below F1 - x at any tick with the rest of the failure.
+        """Return x so that the sum of all counters is below F1 - x with half of the rest of the failure.
 
-        Half of it is for the sum of the noises before their rounding, half for what the roundings add: they
+        Half of that is for the sum of the noises before their rounding, half for what the roundings add: they
         are independent between counters, within 1/2, and of mean at least 0, since the noises are symmetric
         and ties go up, so that Hoeffding's inequality holds: sqrt(counters ln(1/failure) / 2).
         """
         if not self.narrow:
             return np.full(len(ticks), np.inf)
-        half = self._rest / 2
+        half = self._rest / 4
         noise = self.base.upper(ticks, failure=half, terms=self.width)
         return np.asarray(noise + math.sqrt(self.width * -math.log(half) / 2))
 
@@ -166,6 +173,7 @@ class Grouped(Sketch):
         middle = np.median(largest, axis=1)
         raw = self.groups * np.exp2(middle)
         low = np.where(middle > 0, raw / 16.0, 0.0)
+        low = np.maximum(low, (values > tables[:, 6, None]).sum(axis=1))
         estimate = self.adjusted(raw, middle, values, tables)
         high = np.minimum(4.0 * tables[:, 2] * raw, values.sum(axis=1) + tables[:, 5])
         return shown(estimate, low, high, steps=steps, most=self.common.most)
