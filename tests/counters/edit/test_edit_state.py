@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import tracemalloc
 from functools import lru_cache
 from pathlib import Path
 
@@ -150,3 +151,20 @@ def test_a_changed_design_gives_no_fresh_noise(tmp_path) -> None:
     rewrite(tmp_path / "state", design=record["design"])
     with pytest.raises(ReplayError, match="another mechanism"):
         SimECC.load(tmp_path / "state")
+
+
+@pytest.mark.slow
+def test_memory_and_states_stay_small(tmp_path) -> None:
+    """Nothing that grows with the steps is kept: neither sums nor pairs that were shown."""
+    counter = SimECC(1, 1e-6, base="tapered", simulation_seed=1)
+    ones = np.ones(300_000, dtype=np.int8)
+    counter.extend(ones[:10_000])
+    tracemalloc.start()
+    try:
+        counter.extend(ones)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_600_000  # pages of noise; the sums alone would be 2,400,000 bytes
+    counter.save(tmp_path / "state")
+    assert (tmp_path / "state").stat().st_size < 50_000
