@@ -17,7 +17,7 @@ from trilift.experiments.turnstile.distinct_runs import DISTINCT, PURE, distinct
 from trilift.experiments.turnstile.maps_runs import maps_run
 from trilift.experiments.turnstile.moment_runs import MOMENT, moment_run
 from trilift.experiments.turnstile.streams import STREAMS, Stream, make_stream
-from trilift.experiments.turnstile.whole_runs import COUNTERS, rate, tables_run
+from trilift.experiments.turnstile.whole_runs import COUNTERS, default_run, rate, tables_run
 from trilift.lift.checks import choice, integer
 from trilift.lift.errors import ParameterError
 
@@ -43,7 +43,7 @@ class Settings:
         base: "toeplitz" (simulated) or "chain" (exact noise).
         runs: number of runs.
         seed: decides everything but the speeds.
-        parts: of "distinct", "moment", "maps", "tables", "speed".
+        parts: of :data:`PARTS`.
     """
 
     steps: int
@@ -60,7 +60,7 @@ class Settings:
         return f"turnstile-{self.base}-{self.law}-{self.steps}"
 
 
-PARTS = ("distinct", "moment", "maps", "tables", "speed")
+PARTS = ("distinct", "moment", "maps", "tables", "default", "speed")
 
 
 def check_settings(
@@ -218,6 +218,21 @@ def _jobs(settings: Settings) -> list[tuple[str, Job]]:
             if stream.name in _TABLE_STREAMS
         ]
 
+    def default(run: int) -> Job:
+        return lambda tell: [
+            {"budget": k}
+            | default_run(
+                stream,
+                amount={settings.law: amount},
+                every=every,
+                seed=_seed_of(settings, run),
+                base=settings.base,
+            )
+            for k, amount in enumerate(settings.amounts)
+            for stream in _streams(settings, run)
+            if stream.strict
+        ]
+
     def speed() -> Job:
         stream = _streams(settings, 0)[0]
         amount = {settings.law: settings.amounts[len(settings.amounts) // 2]}
@@ -226,7 +241,7 @@ def _jobs(settings: Settings) -> list[tuple[str, Job]]:
         ]
 
     jobs: list[tuple[str, Job]] = []
-    makers = {"distinct": distinct, "moment": moment, "maps": maps, "tables": tables}
+    makers = {"distinct": distinct, "moment": moment, "maps": maps, "tables": tables, "default": default}
     for run in range(settings.runs):
         for part, maker in makers.items():
             if part not in settings.parts or run >= _MOST_RUNS.get(part, settings.runs):
@@ -269,7 +284,7 @@ def points_of(
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for record in records:
         groups.setdefault((record["estimator"], record["stream"], record["budget"]), []).append(record)
-    order = {name: number for number, name in enumerate((*DISTINCT, "A3", *MOMENT, "A4s"))}
+    order = {name: number for number, name in enumerate((*DISTINCT, "default", "A3", *MOMENT, "A4s"))}
     rates = {row["estimator"]: row["updates_per_s"] for row in speeds}
     points = []
     for (name, stream, budget), some in sorted(

@@ -343,7 +343,8 @@ def page(measurements: Path) -> str:
         _streams(toeplitz, steps=10**4, rho=1.0),
         "## Intervals",
         f"""β = 0.01 for all steps of a run together: of 40 runs at most 4 may miss. The most at any stream
-        and budget is {worst}.""",
+        and budget is {worst}. Intervals of A2g are those of D_hat; "default" is the whole counter, whose
+        interval is narrowed, read 1000 times.""",
         coverage,
         "## Pure ε = 1",
         """Exact discrete Laplace noise over chains. A4s is read 1000 times; A4's rows share the budget by

@@ -10,11 +10,11 @@ import numpy as np
 from trilift.counters.turnstile.distinct import DistinctCounter
 from trilift.counters.turnstile.moment_bounds import table_shape
 from trilift.counters.turnstile.second_moment import SecondMoment
-from trilift.experiments.turnstile.factors import beyond
+from trilift.experiments.turnstile.factors import beyond, ratio_quantile
 from trilift.experiments.turnstile.moment_runs import ACCURACY, RELATIVE
 from trilift.experiments.turnstile.streams import Stream
 
-__all__ = ["COUNTERS", "make_counter", "rate", "tables_run"]
+__all__ = ["COUNTERS", "default_run", "make_counter", "rate", "tables_run"]
 
 COUNTERS = ("A2", "A2g", "A3s", "hybrid", "A4", "A4s")
 """Estimators whose speed is measured."""
@@ -104,6 +104,26 @@ def tables_run(
         "factor": 1.0 + RELATIVE,
         "additive": beyond(true, shown.estimate, relative=RELATIVE),
         "ratio_95": None,
+        "largest_error": beyond(true, shown.estimate),
+        "missed": bool(np.any((true < shown.low) | (true > shown.high))),
+        "every": every,
+    }
+
+
+def default_run(
+    stream: Stream, *, amount: dict[str, Fraction], every: int, seed: int, base: str
+) -> dict[str, Any]:
+    """Return the figures of one run of the default counter of distinct items, with its narrowed interval."""
+    counter = make_counter("A2g", horizon=len(stream.items), every=every, amount=amount, base=base, seed=seed)
+    shown = counter.extend(stream.items, stream.signs)
+    true = stream.distinct[shown.step - 1]
+    return {
+        "estimator": "default",
+        "stream": stream.name,
+        "words": None,
+        "factor": None,
+        "additive": None,
+        "ratio_95": ratio_quantile(true, shown.estimate, share=0.95),
         "largest_error": beyond(true, shown.estimate),
         "missed": bool(np.any((true < shown.low) | (true > shown.high))),
         "every": every,

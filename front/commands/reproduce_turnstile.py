@@ -45,9 +45,7 @@ def command(
     ] = "0",
     part: Annotated[
         list[str] | None,
-        typer.Option(
-            "--part", metavar="PART", help="Of distinct, moment, maps, tables, speed (default: all)."
-        ),
+        typer.Option("--part", metavar="PART", help="Of distinct, moment, maps, tables, default, speed."),
     ] = None,
     out: Annotated[
         Path | None,

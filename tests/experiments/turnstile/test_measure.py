@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from trilift.experiments.turnstile import measure as measure_module
 from trilift.experiments.turnstile.measure import check_settings, kept_file, measure, points_of
-from trilift.experiments.turnstile.streams import STREAMS, make_stream
+from trilift.experiments.turnstile.streams import STREAMS, STRICT, make_stream
 from trilift.experiments.turnstile.whole_runs import COUNTERS, make_counter, rate, tables_run
 from trilift.lift.errors import ParameterError
 
@@ -116,3 +116,12 @@ def test_tables() -> None:
     noisy = tables_run(stream, amount={"epsilon": Fraction(1)}, every=100, seed=1)
     assert noisy["additive"] > row["additive"]
     assert not noisy["missed"]
+
+
+def test_defaults() -> None:
+    settings = check_settings(steps=200, rho=[Fraction(5)], runs=1, parts=["default"])
+    points = measure(settings)["points"]
+    assert {p["stream"] for p in points} == set(STRICT)
+    assert {p["estimator"] for p in points} == {"default"}
+    assert all(p["coverage_misses"] == 0 and p["every"] == 1 and p["factor"] is None for p in points)
+    assert all(p["ratio_95"] >= 1.0 for p in points)
