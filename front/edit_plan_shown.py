@@ -18,7 +18,8 @@ __all__ = ["plan_edit"]
 _RATE = Fraction(1, 2)
 _COLUMNS = """\
 error: predicted for a constant rate, root mean square over all steps; 0 is shown until about the first
-update, after so many events. Where the rate changes a lot, 'extrapolated' can do worse.
+update, after so many events (what counts 0 is none). Where the rate changes a lot, 'extrapolated' can do
+worse.
 
 """
 
@@ -93,12 +94,7 @@ def _show(variants: list[Variant], title: str) -> None:
         for variant in variants
     ]
     print_table(title, columns, rows, left=columns[:4])
-    write(
-        "error: predicted for a constant rate, root mean square over all steps; 0 is shown until about the\n"
-    )
-    write(
-        "first update, after so many events. Where the rate changes a lot, 'extrapolated' can do worse.\n\n"
-    )
+    write(_COLUMNS)
     for variant in _told(variants):
         about = f"{variant.choice.mechanism} ({variant.choice.accounting}, {variant.choice.display})"
         write(f"{about}: {' '.join(variant.words)}\n")

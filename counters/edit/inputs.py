@@ -161,7 +161,7 @@ class BotRule:
 
 
 _FLOATS = (float, np.floating)
-_ADVICE = "write None (or a masked entry) for no event"
+_ADVICE = "write None (or a masked entry) for no event; a pandas column: .convert_dtypes()"
 
 
 def _is_nan(value: Any) -> bool:

@@ -63,7 +63,9 @@ def command(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(help="Edit neighbours: a public guess of the events a step, at most 1. (default: 1/2)"),
+        typer.Option(
+            help="Edit neighbours: a public guess of what a step counts on average, at most 1. (default: 1/2)"
+        ),
     ] = None,
     display: Annotated[
         str | None,

@@ -60,7 +60,8 @@ def command(
         str | None, typer.Option(help="Edit neighbours, or swap with Gaussian noise: such as 1e-6.")
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(help="Edit neighbours: expected events a step, at most 1. (default: 1/2)")
+        str | None,
+        typer.Option(help="Edit neighbours: what a step counts on average, at most 1. (default: 1/2)"),
     ] = None,
     unbounded: Annotated[bool, typer.Option("--unbounded", help="Counters without a horizon.")] = False,
     display: Annotated[
