@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -15,12 +12,23 @@ from typing import Any
 import numpy as np
 from trilift.counters.epoch_mechanisms import EpochRecord
 from trilift.counters.levels import SavedLevel
-from trilift.counters.position import Position, Step
+from trilift.counters.position import Position
 from trilift.counters.setup import Setup
+from trilift.counters.state_file import (
+    boolean,
+    check_checksum,
+    read_record,
+    recent_record,
+    recent_steps,
+    secrets_of,
+    sha256_text,
+    whole,
+    wholes,
+    write_record,
+)
 from trilift.counters.streamed import StreamSetup
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
-from trilift.lift.files import atomic_write
 from trilift.lift.integers import shrink
 
 __all__ = [
@@ -41,7 +49,6 @@ LATER_VERSION = 3
 """Of the others, which also say what kind they are and which epochs were begun."""
 KINDS = ("Counter", "GaussianCounter", "BiasedCounter")
 _MAX_BYTES = 512 << 20
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
 
 
@@ -166,17 +173,10 @@ _NEVER_NONE = {"epsilon", "resolution", "output_resolution"}
 _EXACT_FIELDS = _NEVER_NONE | {"norm_bound", "delta", "mu", "base_delta", "ln_eta"}
 
 
-def _checksum(record: dict[str, Any]) -> str:
-    """Return SHA-256 of everything else in the record: edits and flipped bits show, forgeries do not."""
-    rest = {name: value for name, value in record.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def write(path: Path, snapshot: Snapshot) -> None:
     """Write atomically, readable by the owner only; the end of a link is what is replaced."""
-    path = Path(os.path.realpath(path))  # the end of a link, or it would keep an old state
     now = snapshot.position
-    record = {
+    record: dict[str, Any] = {
         "format": FORMAT,
         "version": snapshot.version,
         "kind": snapshot.kind,
@@ -189,12 +189,11 @@ def write(path: Path, snapshot: Snapshot) -> None:
         "step": now.step,
         "counts": now.counts.tolist(),
         "peaks": now.peaks.tolist(),
-        "recent": [[step.number, list(step.inputs), list(step.released)] for step in now.recent],
+        "recent": recent_record(now),
     }
     if snapshot.version != VERSION:
         record["epochs"] = {str(j): _epoch_record(epoch) for j, epoch in sorted(snapshot.epochs.items())}
-    record["checksum"] = _checksum(record)
-    atomic_write(path, json.dumps(record).encode("ascii"), private=True)
+    write_record(path, record=record)
 
 
 def read(path: Path) -> Snapshot:
@@ -203,15 +202,7 @@ def read(path: Path) -> Snapshot:
     Raises:
         ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
     """
-    try:
-        small = path.stat().st_size <= _MAX_BYTES
-        record = json.loads(path.read_text(encoding="ascii")) if small else None
-    except OSError as error:
-        raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError):
-        raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
-    if not small:
-        raise ArtifactFormatError(f"{path}: too large for a counter state")
+    record = read_record(path, max_bytes=_MAX_BYTES)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ArtifactFormatError(f"{path}: not a counter state")
     version = record.get("version")
@@ -219,16 +210,15 @@ def read(path: Path) -> Snapshot:
         wanted = f"{VERSION} and {LATER_VERSION}"
         raise ArtifactFormatError(f"{path}: version {show(version)}, this library reads {wanted}")
     try:
-        if record["checksum"] != _checksum(record):
-            raise ValueError
+        check_checksum(record)
         return _snapshot(record)
     except (KeyError, TypeError, ValueError):
         raise ArtifactFormatError(f"{path}: damaged counter state") from None
 
 
 def _snapshot(record: dict[str, Any]) -> Snapshot:
-    key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
-    if len(key) != 32 or len(stream_id) != 16 or not isinstance(record["setup"], dict):
+    key, stream_id = secrets_of(record)
+    if not isinstance(record["setup"], dict):
         raise ValueError
     later = record["version"] == LATER_VERSION
     kind = record["kind"] if later else record.get("kind", "Counter")  # older files do not say it
@@ -237,15 +227,15 @@ def _snapshot(record: dict[str, Any]) -> Snapshot:
     snapshot = Snapshot(
         setup=record["setup"],
         levels=tuple(_level(level) for level in record["levels"]),
-        digest=_hash(record["digest"]),
+        digest=sha256_text(record["digest"]),
         key=key,
         stream_id=stream_id,
-        simulated=_boolean(record["simulated"]),
+        simulated=boolean(record["simulated"]),
         position=Position(
-            _whole(record["step"]),
-            shrink(np.array(_wholes(record["counts"]), dtype=object)),
-            shrink(np.array(_wholes(record["peaks"]), dtype=object)),
-            tuple(Step(_whole(n), _wholes(x), _wholes(y)) for n, x, y in record["recent"]),
+            whole(record["step"]),
+            shrink(np.array(wholes(record["counts"]), dtype=object)),
+            shrink(np.array(wholes(record["peaks"]), dtype=object)),
+            recent_steps(record["recent"]),
         ),
         kind=kind,
         epochs={int(j): _epoch(epoch) for j, epoch in record["epochs"].items()} if later else {},
@@ -269,35 +259,15 @@ def _epoch(record: Any) -> EpochRecord:
     names = tuple(record["chain"])
     if not all(isinstance(name, str) for name in names):
         raise ValueError
-    return EpochRecord(names, tuple(_level(level) for level in record["levels"]), _hash(record["digest"]))
+    return EpochRecord(
+        names, tuple(_level(level) for level in record["levels"]), sha256_text(record["digest"])
+    )
 
 
 def _level(record: Any) -> SavedLevel:
     if not isinstance(record, dict) or set(record) != {"sha256", "scale", "places"}:
         raise ValueError
-    return SavedLevel(_hash(record["sha256"]), _whole(record["scale"]), _whole(record["places"]))
-
-
-def _hash(value: Any) -> str:
-    if not isinstance(value, str) or not _SHA256.fullmatch(value):
-        raise ValueError
-    return value
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _wholes(values: Any) -> tuple[int, ...]:
-    return tuple(_whole(value) for value in values)
+    return SavedLevel(sha256_text(record["sha256"]), whole(record["scale"]), whole(record["places"]))
 
 
 def check_fit(position: Position, width: int, horizon: int, name: str) -> None:

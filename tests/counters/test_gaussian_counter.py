@@ -79,12 +79,12 @@ def test_a_chain_object_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_a_larger_mu_in_a_state_is_refused(tmp_path: Path) -> None:
-    from trilift.counters import state
+    from trilift.counters.state_file import checksum
 
     make(horizon=60, mechanism="toeplitz").save(tmp_path / "state")
     record = json.loads((tmp_path / "state").read_text())
     record["setup"]["mu"] = str(Fraction(record["setup"]["mu"]) * Fraction(1001, 1000))
-    record["checksum"] = state._checksum(record)
+    record["checksum"] = checksum(record)
     (tmp_path / "state").write_text(json.dumps(record))
     with pytest.raises(Exception, match="spends more than delta"):
         GaussianCounter.load(tmp_path / "state")

@@ -61,7 +61,7 @@ def test_what_cannot_be_written_is_not_released(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("trilift.counters.state.atomic_write", fail)
+    monkeypatch.setattr("trilift.counters.state_file.atomic_write", fail)
     for act in (lambda: counter.update(1), lambda: counter.extend([1, 1]), lambda: counter.skip(2)):
         with pytest.raises(type(error)):
             act()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from trilift.artifacts import Artifact, Provenance, save
 from trilift.counters import Counter, chain_of, state
+from trilift.counters.state_file import checksum
 from trilift.lift.budget import horizon_scales
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError
@@ -36,7 +37,7 @@ def rewrite(path: Path, change: Callable[[Record], Any], *, forge: bool = True) 
     record = json.loads(path.read_text())
     change(record)
     if forge:
-        record["checksum"] = state._checksum(record)
+        record["checksum"] = checksum(record)
     path.write_text(json.dumps(record))
 
 
@@ -413,7 +414,7 @@ def test_missing_fields(saved: Path) -> None:
         inner = record if len(path) == 1 else record["setup"]
         del inner[path[-1]]
         if path != ("checksum",):
-            record["checksum"] = state._checksum(record)
+            record["checksum"] = checksum(record)
         saved.write_text(json.dumps(record))
         with pytest.raises((ArtifactFormatError, ParameterError)):
             Counter.load(saved)
@@ -431,7 +432,7 @@ def test_fields_of_other_kinds(saved: Path) -> None:
                 continue
             inner[path[-1]] = value
             if path != ("checksum",):
-                record["checksum"] = state._checksum(record)
+                record["checksum"] = checksum(record)
             saved.write_text(json.dumps(record))
             try:
                 counter = Counter.load(saved)

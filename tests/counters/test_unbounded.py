@@ -115,7 +115,7 @@ def test_a_state_of_another_kind_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["epsilon", "growth", "objective", "horizon", "bounds"])
 def test_a_damaged_state(field: str, tmp_path: Path) -> None:
-    from trilift.counters import state
+    from trilift.counters.state_file import checksum
 
     counter = make("pure")
     counter.extend([1] * 20)
@@ -123,7 +123,7 @@ def test_a_damaged_state(field: str, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "state").read_text())
     wrongs = {"epsilon": "1/2", "growth": "relay", "objective": "max", "horizon": 100, "bounds": ["0", "2"]}
     record["setup"][field] = wrongs[field]
-    record["checksum"] = state._checksum(record)
+    record["checksum"] = checksum(record)
     (tmp_path / "state").write_text(json.dumps(record))
     with pytest.raises((ArtifactFormatError, ReplayError, ParameterError)):
         Counter.load(tmp_path / "state").update(1)

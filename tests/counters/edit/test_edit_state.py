@@ -13,7 +13,7 @@ from trilift.counters.edit.design import make_design
 from trilift.counters.edit.internals import position
 from trilift.counters.edit.mechanism import ECC, SimECC
 from trilift.counters.edit.partition_cc import PartitionCC
-from trilift.counters.edit.state import _checksum
+from trilift.counters.state_file import checksum
 from trilift.lift.errors import ArtifactFormatError, ReplayError, StateError
 
 VALUES = np.ma.array(np.random.default_rng(5).integers(0, 2, 600), mask=np.arange(600) % 3 == 0)
@@ -35,7 +35,7 @@ KINDS = [(SimECC, {}), (ECC, {}), (SimECC, {"resolution": 0.5, "display": "extra
 def rewrite(path: Path, **changes) -> None:
     """Change fields and make the checksum fit again."""
     record = json.loads(path.read_text()) | changes
-    record["checksum"] = _checksum(record)
+    record["checksum"] = checksum(record)
     path.write_text(json.dumps(record))
 
 
@@ -87,7 +87,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path, monkeypatch) -> None:
     def broken(*arguments: object, **options: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("trilift.counters.edit.state.atomic_write", broken)
+    monkeypatch.setattr("trilift.counters.state_file.atomic_write", broken)
     with pytest.raises(OSError, match="disk full"):
         counter.update(1)
     assert position(counter) is before

@@ -1,0 +1,158 @@
+"""The files of saved counters: one JSON object with a checksum, written atomically, for their owner only.
+
+What a state holds is said by the rooms that write it; how it is written and what a file can be is said here.
+Readers of a record raise ValueError (or KeyError, TypeError) where it is damaged: whoever reads the file
+makes one error of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from trilift.counters.position import Position, Step
+from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.files import atomic_write
+
+__all__ = [
+    "boolean",
+    "check_checksum",
+    "checksum",
+    "read_record",
+    "recent_record",
+    "recent_steps",
+    "secrets_of",
+    "sha256_text",
+    "whole",
+    "wholes",
+    "write_record",
+]
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def checksum(record: dict[str, Any]) -> str:
+    """Return SHA-256 of everything else in the record: edits and flipped bits show, forgeries do not.
+
+    >>> checksum({"step": 1}) == checksum({"checksum": "any", "step": 1})
+    True
+    """
+    rest = {name: value for name, value in record.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def check_checksum(record: dict[str, Any]) -> None:
+    """Check the checksum of a record.
+
+    Raises:
+        KeyError, ValueError: it is missing, or another.
+    """
+    if record["checksum"] != checksum(record):
+        raise ValueError
+
+
+def write_record(path: Path, *, record: dict[str, Any]) -> None:
+    """Write a record and its checksum; the end of a link is what is replaced.
+
+    Raises:
+        OSError: the file cannot be written; what was there before is unchanged.
+    """
+    path = Path(os.path.realpath(path))  # the end of a link, or it would keep an old state
+    whole_record = {**record, "checksum": checksum(record)}
+    atomic_write(path, json.dumps(whole_record).encode("ascii"), private=True)
+
+
+def read_record(path: Path, *, max_bytes: int) -> Any:
+    """Return what the file holds, not checked any further.
+
+    Raises:
+        ArtifactFormatError: missing, larger than ``max_bytes``, truncated, no JSON.
+    """
+    try:
+        small = path.stat().st_size <= max_bytes
+        record = json.loads(path.read_text(encoding="ascii")) if small else None
+    except OSError as error:
+        raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
+    if not small:
+        raise ArtifactFormatError(f"{path}: too large for a counter state")
+    return record
+
+
+def secrets_of(record: dict[str, Any]) -> tuple[bytes, bytes]:
+    """Return key and stream identity.
+
+    Raises:
+        KeyError, TypeError, ValueError: they are missing or damaged.
+    """
+    key, stream_id = bytes.fromhex(record["key"]), bytes.fromhex(record["stream_id"])
+    if len(key) != 32 or len(stream_id) != 16:
+        raise ValueError
+    return key, stream_id
+
+
+def recent_record(position: Position) -> list[list[Any]]:
+    """Return the steps that can be repeated, as a record keeps them."""
+    return [[step.number, list(step.inputs), list(step.released)] for step in position.recent]
+
+
+def recent_steps(rows: Any, *, inputs: int | None = None, released: int | None = None) -> tuple[Step, ...]:
+    """Return the steps that :func:`recent_record` wrote, of so many inputs and released values each.
+
+    Raises:
+        TypeError, ValueError: they are damaged.
+    """
+    return tuple(Step(whole(n), wholes(x, count=inputs), wholes(y, count=released)) for n, x, y in rows)
+
+
+def sha256_text(value: Any) -> str:
+    """Return a hash written in hexadecimal digits.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """Return a truth value.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def whole(value: Any) -> int:
+    """Return an integer.
+
+    Raises:
+        ValueError: it is none; truth values are none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def wholes(values: Any, *, count: int | None = None) -> tuple[int, ...]:
+    """Return integers, ``count`` of them where it is given.
+
+    >>> wholes([1, 2], count=2)
+    (1, 2)
+
+    Raises:
+        TypeError, ValueError: they are none, or others in number.
+    """
+    numbers = tuple(whole(value) for value in values)
+    if count is not None and len(numbers) != count:
+        raise ValueError
+    return numbers
