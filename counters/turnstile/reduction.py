@@ -198,7 +198,7 @@ class Reduction:
         wanted = np.maximum(16.0 * np.asarray(high) / float(self.plan.eta), 1.0)
         fraction, exponent = np.frexp(wanted)
         levels = exponent - (fraction == 0.5)  # least i with 2^i >= wanted
-        return np.minimum(levels, self.plan.levels).astype(np.int64)
+        return np.asarray(np.minimum(levels, self.plan.levels).astype(np.int64))
 
     def _chosen(self, bounds: Readings, readings: Sequence[Readings]) -> Readings:
         plan = self.plan
