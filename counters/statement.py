@@ -8,7 +8,9 @@ from trilift.counters.setup import Setup
 from trilift.counters.streamed import StreamSetup
 from trilift.counters.unbounded import UnboundedSetup
 
-__all__ = ["ANY_LENGTH", "CONDITIONS", "neighbours", "number", "privacy_statement"]
+__all__ = ["ANY_LENGTH", "CONDITIONS", "SIMULATION", "neighbours", "number", "privacy_statement"]
+
+SIMULATION = "SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY."
 
 CONDITIONS = (
     "Conditions: random bits from ChaCha20 under a key drawn from the operating system (ideal bits are"
@@ -49,7 +51,7 @@ def privacy_statement(setup: StreamSetup, *, simulated: bool) -> str:
     """
     lines = []
     if simulated:
-        lines.append("SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY.")
+        lines.append(SIMULATION)
     change = f"the total change is at most {number(setup.change)}"
     lines.append(f"Neighbours: {neighbours(setup)}; {change}.")
     if isinstance(setup, Setup):

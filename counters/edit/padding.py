@@ -14,7 +14,8 @@ import numpy as np
 from trilift.counters.edit.inputs import BOT, BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.mechanism import ECC, SimECC
-from trilift.counters.edit.statement import number_text
+from trilift.counters.edit.words import delta_text
+from trilift.counters.statement import number
 from trilift.lift.checks import choice, rational
 from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.gdp import ln_of
@@ -171,7 +172,7 @@ class EndingCounter:
         return (
             "Neighbours: extended edit: as edit below, and the end of the stream may be one step later.\n"
             "Guarantee: all released values and their number are (epsilon, delta)-differentially private"
-            f" with epsilon = {number_text(self._epsilon)}, delta = {float(self._delta):.6g}: (epsilon/2,"
+            f" with epsilon = {number(self._epsilon)}, delta = {delta_text(self._delta)}: (epsilon/2,"
             " delta/2) for hiding the end, and as much for this counter:\n"
             + self._counter.privacy_statement()
             + f"\nBoth together:\n{self.ledger.as_text()}"

@@ -19,8 +19,9 @@ from trilift.counters.edit.counter import EditCounter
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.reference import root_down, served
-from trilift.counters.edit.statement import number_text
 from trilift.counters.edit.svt import MOST_STEPS, ceil_log
+from trilift.counters.edit.words import CONDITIONS, guarantee, simulation_lines
+from trilift.counters.statement import number
 from trilift.lift.checks import integer, rational
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_of, mu_for
@@ -259,17 +260,12 @@ class PartitionCC(EditCounter):
 
     def privacy_statement(self) -> str:
         """Return what is guaranteed, to whom, and what it rests on, as plain text."""
-        lines = []
-        if self._simulated:
-            lines.append("SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY.")
-        lines += [
+        lines = [
+            *simulation_lines(simulated=self._simulated),
             f"Neighbours: swap: two streams of {self._design.horizon} steps that differ in one input within"
-            f" [0, {number_text(self.rule.largest)}]. NOT for edit neighbours. Streams are fixed in advance.",
-            "Guarantee: all released values together are (epsilon, delta)-differentially private with epsilon"
-            f" = {number_text(self.epsilon)}, delta = {float(self.delta):.6g}.",
-            "Conditions: random bits from ChaCha20 under a key drawn from the operating system (ideal bits"
-            " are assumed); the key and saved states stay secret; one key serves one version of one stream;"
-            " timing and memory use are not covered.",
+            f" [0, {number(self.rule.largest)}]. NOT for edit neighbours. Streams are fixed in advance.",
+            guarantee(self.epsilon, delta=self.delta),
+            CONDITIONS,
             self.ledger.as_text(),
         ]
         return "\n".join(lines)
@@ -279,5 +275,5 @@ class PartitionCC(EditCounter):
         events = float(self._design.tau)
         return (
             f"Shows a new count after about every {events:.4g} events (of size"
-            f" {number_text(self.rule.largest)}), at once. Private for swap neighbours only."
+            f" {number(self.rule.largest)}), at once. Private for swap neighbours only."
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from trilift.counters.edit.design import Design
 from trilift.counters.edit.rules import PartRule, SimPartRule
+from trilift.counters.edit.words import CONDITIONS, edit_neighbours, guarantee, simulation_lines
+from trilift.counters.statement import number
 
-__all__ = ["described", "first_wait", "number_text", "privacy_statement"]
+__all__ = ["described", "first_wait", "privacy_statement"]
 
 _PARTITIONS = {
     "simecc": "lengths of buckets are random and read no data (SimPart)",
@@ -16,29 +17,12 @@ _PARTITIONS = {
 }
 
 
-def number_text(value: Fraction) -> str:
-    """Return an exact number as short text."""
-    return str(value) if value.denominator == 1 or len(str(value)) < 16 else f"{float(value):.12g}"
-
-
-def _delta(design: Design) -> str:
-    delta = float(design.delta)
-    return f"{delta:.6g}" if delta > 1e-300 else f"e^{design.ledger.spent_ln_delta:.6g} or less"
-
-
 def privacy_statement(design: Design, *, simulated: bool) -> str:
     """Return neighbours, guarantee, composition, conditions and the ledger as text."""
-    lines = []
-    if simulated:
-        lines.append("SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY.")
-    length = "any number of steps" if design.horizon is None else f"{design.horizon} steps"
-    largest = number_text(design.rule.largest)
-    lines += [
-        f"Neighbours: edit: two streams of {length}, one of which comes from the other by inserting one input"
-        f" within [0, {largest}]; what follows moves one step later, up to the first step without an event"
-        " (BOT), which disappears, or to the end of the stream. Streams are fixed in advance.",
-        "Guarantee: all released values together are (epsilon, delta)-differentially private with epsilon ="
-        f" {number_text(design.epsilon)}, delta = {_delta(design)}.",
+    lines = [
+        *simulation_lines(simulated=simulated),
+        edit_neighbours(horizon=design.horizon, largest=design.rule.largest),
+        guarantee(design.epsilon, delta=design.delta),
         f"Mechanism: {design.mechanism} with the accounting {design.accounting!r}:"
         f" {_PARTITIONS[design.mechanism]}; the running count at the end of each bucket and the time at which"
         f" it is shown are released with noise ({design.values.kind} and {design.times.kind}).",
@@ -46,9 +30,7 @@ def privacy_statement(design: Design, *, simulated: bool) -> str:
         " between ends of buckets in at most two; the ledger adds up what noise on counts, noise on times and"
         " the partition spend, epsilons as rationals, deltas rounded up. What is shown is a function of the"
         " released pairs (time, count) alone.",
-        "Conditions: random bits from ChaCha20 under a key drawn from the operating system (ideal bits are"
-        " assumed); the key, true counts, true ends of buckets and saved states stay secret; one key serves"
-        " one version of one stream; timing and memory use are not covered.",
+        CONDITIONS,
         design.ledger.as_text(),
     ]
     return "\n".join(lines)
@@ -78,7 +60,7 @@ def described(design: Design) -> str:
             f"Shows 0 until about step {wait}: a bucket's count is shown about {delay} steps after its end.",
         ]
     else:
-        size = number_text(design.rule.largest)
+        size = number(design.rule.largest)
         lines = [
             f"Ends a bucket after about {wait} events (of size {size}), however long that takes; a stream"
             " without events ends none.",

@@ -6,7 +6,8 @@ import pytest
 import trilift.counters.edit as room
 from trilift.counters.edit.design import make_design
 from trilift.counters.edit.mechanism import class_of
-from trilift.counters.edit.statement import described, first_wait, number_text, privacy_statement
+from trilift.counters.edit.statement import described, first_wait, privacy_statement
+from trilift.counters.statement import number
 
 SIM = make_design(10, delta=1e-5, mechanism="simecc", horizon=2000, base="toeplitz")
 EVENTS = make_design(
@@ -24,7 +25,7 @@ def test_the_statement_says_who_what_and_how(design) -> None:
     assert "fixed in advance" in lines[0]
     assert design.ledger.as_text() in "\n".join(lines)
     assert ("2000 steps" if design.horizon else "any number of steps") in lines[0]
-    assert f"[0, {number_text(design.rule.largest)}]" in lines[0]
+    assert f"[0, {number(design.rule.largest)}]" in lines[0]
 
 
 def test_simulations_say_so_first() -> None:
@@ -59,7 +60,7 @@ def test_the_paper_shows_nothing_before_about_900_events() -> None:
     [(Fraction(3), "3"), (Fraction(1, 3), "1/3"), (Fraction(0.1), "0.1"), (Fraction(5, 2), "5/2")],
 )
 def test_numbers_as_text(value, text) -> None:
-    assert number_text(value) == text
+    assert number(value) == text
 
 
 def test_the_room_offers_its_counters() -> None:
