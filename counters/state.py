@@ -238,7 +238,7 @@ def _snapshot(record: dict[str, Any]) -> Snapshot:
             recent_steps(record["recent"]),
         ),
         kind=kind,
-        epochs={int(j): _epoch(epoch) for j, epoch in record["epochs"].items()} if later else {},
+        epochs=_epochs(record["epochs"]) if later else {},
     )
     if snapshot.version != record["version"]:
         raise ValueError
@@ -251,6 +251,12 @@ def _epoch_record(epoch: EpochRecord) -> dict[str, Any]:
         "levels": [asdict(level) for level in epoch.levels],
         "digest": epoch.digest,
     }
+
+
+def _epochs(records: Any) -> dict[int, EpochRecord]:
+    if not isinstance(records, dict):
+        raise ValueError
+    return {int(j): _epoch(epoch) for j, epoch in records.items()}
 
 
 def _epoch(record: Any) -> EpochRecord:

@@ -206,7 +206,7 @@ class TurnstileCounter:
         """
         parts: list[Readings] = []
         with self._lock:
-            if hasattr(items, "__len__"):
+            if getattr(items, "shape", None) != () and hasattr(items, "__len__"):  # arrays of no dimension
                 self._check_room(len(items))
             now = self._now
             for some, checked in batches(items, signs):

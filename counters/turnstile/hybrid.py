@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import numpy as np
 from trilift.counters.turnstile.bases import Base, make_base, restored_base
-from trilift.counters.turnstile.blueprint import Blueprint, Common
+from trilift.counters.turnstile.blueprint import MOST_STEPS, Blueprint, Common
 from trilift.counters.turnstile.budget import Budget, LedgerPart, TurnstileLedger
 from trilift.counters.turnstile.reading import Readings
 from trilift.counters.turnstile.sketch import Linear
@@ -217,7 +217,9 @@ class Hybrid:
             if not isinstance(text, str) or len(text) != _HEX or type(frequency) is not int or not frequency:
                 raise ValueError("not a frequency")
             frequencies[int(text, 16)] = frequency
-        present, released = (integer(name, record[name], minimum=0) for name in ("present", "released"))
+        present, released = (
+            integer(name, record[name], minimum=0, maximum=MOST_STEPS) for name in ("present", "released")
+        )
         if present != len(frequencies) or len(frequencies) != len(record["items"]):
             raise ValueError("the count contradicts the items")
         return HybridState(frequencies, {}, present, released, self._sketch.restored(record["sketch"]))

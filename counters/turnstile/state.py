@@ -122,6 +122,7 @@ def damage(path: Path) -> Iterator[None]:
     except ReplayError:
         raise
     except (
+        IndexError,
         KeyError,
         TypeError,
         ValueError,
