@@ -179,7 +179,7 @@ class ChainBase:
         less than a relative 1e-6.
         """
         factor = 2.0 if self.budget.law == "laplace" else 1.0
-        return np.asarray(factor * self._parts(ticks).sum(axis=0))
+        return np.asarray(factor * np.asarray(sum(self._parts(ticks))))
 
     def upper(self, ticks: Any, *, failure: float, terms: int = 1) -> FloatArray:
         """Return x with Pr[N >= x] <= failure at 0-based ticks, N the sum of ``terms`` counters' noises.
@@ -189,7 +189,7 @@ class ChainBase:
         """
         parts = terms * self._parts(ticks)
         if self.budget.law == "gaussian":
-            return np.asarray(np.sqrt(parts.sum(axis=0)) * normal_upper(failure))
+            return np.asarray(np.sqrt(np.asarray(sum(parts))) * normal_upper(failure))
         tops, lattice = self._coefficients
         return mixture_quantiles(parts, tops, ln_failure=math.log(failure), lattice=terms * lattice)
 

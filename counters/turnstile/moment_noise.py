@@ -70,7 +70,7 @@ def _level_variances(base: ChainBase, ticks: Any) -> FloatArray:
 def released_second_moment(base: Base, ticks: Any) -> FloatArray:
     """Return E N'^2 of the rounded noise N' = floor(N + 1/2) at 0-based ticks, shape (k,)."""
     if isinstance(base, ChainBase):
-        return np.asarray(_level_variances(base, ticks).sum(axis=0) + _rounding(base))
+        return np.asarray(sum(_level_variances(base, ticks)) + _rounding(base))
     v = base.variance(ticks)
     return np.asarray(np.where(v > 0.0, v + _rounding(base), 0.0))  # no noise, no rounding
 
@@ -84,9 +84,9 @@ def _largest_share(base: ChainBase, ticks: Any) -> FloatArray:
             for scale, stage in zip(base.ledger.scales, base.chain.to_float().levels, strict=True)
         ]
     )
-    total = parts.sum(axis=0)
+    total = np.asarray(sum(parts))
     most = np.minimum(tops[:, None], parts)
-    return np.asarray(np.minimum((parts * most).sum(axis=0) / (total * total), 1.0))
+    return np.asarray(np.minimum(sum(parts * most) / (total * total), 1.0))
 
 
 def _largest(values: Any) -> float:

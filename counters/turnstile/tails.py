@@ -77,20 +77,21 @@ def mixture_quantiles(
     (2.772, 2.772)
     """
     t, ln_a = _table()
-    used = squares.sum(axis=1) > 0
-    parts, tops = squares[used], largest[used] ** 2
-    best = np.full(squares.shape[1], np.inf)
-    if not used.any():
-        return np.zeros(squares.shape[1])
-    limit = 1.0 / (2.0 * float(tops.max()))
+    tops = (np.asarray(largest) ** 2)[:, None]
+    total = np.asarray(sum(squares))  # row by row, however many columns there are
+    best = np.full(total.shape, np.inf)
+    # the bound of a sum is a function of that sum alone, not of the others that are asked for with it
+    used = squares > 0
+    any_used = used.any(axis=0)
+    limit = 0.999 / (2.0 * np.where(any_used, np.where(used, tops, 0.0).max(axis=0), 1.0))
     # the best h is about z^2 / 2 over the variance 2 sum a^2: the grid is relative to that, below the limit
-    middle = 1.0 / (4.0 * float(parts.sum(axis=0).mean()))
+    middle = 1.0 / (4.0 * np.where(any_used, total, 1.0))
     for factor in np.geomspace(0.05, 400.0, _GRID).tolist():
-        h = min(middle * factor, 0.999 * limit)
-        weights = -np.log1p(-2.0 * h * tops) / tops
-        wanted = ln_failure - weights @ parts
+        h = np.minimum(middle * factor, limit)
+        weights = -np.log1p(np.where(used, -2.0 * h * tops, 0.0)) / tops
+        wanted = ln_failure - sum(weights * squares)
         reached = np.interp(-wanted, -ln_a, t, left=t[0], right=np.inf)
         best = np.minimum(best, np.sqrt(reached / h))
-        if h >= 0.999 * limit:
+        if bool((h >= limit).all()):
             break
-    return np.asarray(best * _UP + lattice)
+    return np.asarray(np.where(any_used, best * _UP + lattice, 0.0))
