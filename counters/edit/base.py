@@ -12,7 +12,7 @@ import numpy as np
 from trilift.artifacts import load_stage, load_stage_l2
 from trilift.counters.edit.tails import gaussian_quantile
 from trilift.lift import Chain, row_norms_sq
-from trilift.lift.checks import choice
+from trilift.lift.checks import choice, integer
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.keys import simulation_key
@@ -163,7 +163,7 @@ class BaseSpec:
         mu, epsilon = record["mu"], record["epsilon"]
         return cls(
             record["kind"],
-            record["capacity"],
+            None if record["capacity"] is None else integer("capacity", record["capacity"], minimum=1),
             None if mu is None else Fraction(mu),
             None if epsilon is None else Fraction(epsilon),
             Fraction(record["change"]),

@@ -16,7 +16,7 @@ from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.predict import Prediction, checked_rate, lengths_of, predict
 from trilift.counters.edit.rules import PartRule, SimPartRule
-from trilift.lift.checks import choice, integer
+from trilift.lift.checks import choice, flag, integer
 from trilift.lift.errors import HorizonError, ParameterError
 
 __all__ = ["DISPLAYS", "MECHANISMS", "Design", "make_design"]
@@ -24,6 +24,7 @@ __all__ = ["DISPLAYS", "MECHANISMS", "Design", "make_design"]
 MECHANISMS = ("simecc", "ecc")
 DISPLAYS = ("latest", "extrapolated")
 TAILS = ("exact", "paper")
+_MOST_DELAYS = 1 << 21
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -190,10 +191,10 @@ class Design:
             accounting=record["accounting"],
             epsilon=Fraction(record["epsilon"]),
             delta=Fraction(record["delta"]),
-            horizon=record["horizon"],
+            horizon=_whole_or_none("horizon", record["horizon"]),
             rate=float.fromhex(record["rate"]),
-            rule=BotRule(record["high"], record["places"], record["clip"]),
-            capacity=record["capacity"],
+            rule=BotRule.from_record(record),
+            capacity=_whole_or_none("capacity", record["capacity"]),
             part=_part_from(record["part"]),
             values=BaseSpec.from_record(record["values"]),
             times=BaseSpec.from_record(record["times"]),
@@ -201,7 +202,7 @@ class Design:
             tails=record["tails"],
             display=record["display"],
             ledger=EditLedger.from_record(record["ledger"]),
-            delays=tuple(value for value, count in record["delays"] for _ in range(count)),
+            delays=_unrolled(record["delays"]),
         )
 
 
@@ -214,6 +215,17 @@ def _runs(values: tuple[int, ...]) -> list[list[int]]:
         else:
             runs.append([value, 1])
     return runs
+
+
+def _unrolled(runs: Any) -> tuple[int, ...]:
+    pairs = [(integer("delays", value), integer("delays", count, minimum=0)) for value, count in runs]
+    if sum(count for _, count in pairs) > _MOST_DELAYS:
+        raise ParameterError("a design has at most 2^21 delays")
+    return tuple(value for value, count in pairs for _ in range(count))
+
+
+def _whole_or_none(name: str, value: Any) -> int | None:
+    return None if value is None else integer(name, value, minimum=1)
 
 
 def _part_record(part: SimPartRule | PartRule) -> dict[str, Any]:
@@ -231,11 +243,14 @@ def _part_record(part: SimPartRule | PartRule) -> dict[str, Any]:
 def _part_from(record: dict[str, Any]) -> SimPartRule | PartRule:
     if "base" in record:
         return SimPartRule(
-            Fraction(record["epsilon"]), record["base"], Fraction(record["drift"]), record["folded"]
+            Fraction(record["epsilon"]),
+            integer("base", record["base"]),
+            Fraction(record["drift"]),
+            flag("folded", record["folded"]),
         )
     names = ("tau", "scale0", "scale_t", "bucket_drift", "clock_drift")
     tau, scale0, scale_t, bucket_drift, clock_drift = (Fraction(record[name]) for name in names)
-    return PartRule(tau, scale0, scale_t, bucket_drift, clock_drift, record["shift"])
+    return PartRule(tau, scale0, scale_t, bucket_drift, clock_drift, integer("shift", record["shift"]))
 
 
 def make_design(

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.inputs import Flags, InputRule, Integers
+from trilift.lift.checks import flag, integer
 from trilift.lift.errors import ParameterError
 
 __all__ = ["BOT", "BotRule", "is_bot"]
@@ -81,6 +82,18 @@ class BotRule:
         """
         rule = InputRule.make(bounds=(0, high), resolution=resolution, clip=clip)
         return cls(rule.high, rule.places, rule.clip)
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> BotRule:
+        """Restore a rule from "high", "places" and "clip" of a record.
+
+        Raises:
+            ParameterError: values that are none of these.
+        """
+        high = integer("high", record["high"], minimum=1)
+        return cls(
+            high, integer("places", record["places"], minimum=0, maximum=256), flag("clip", record["clip"])
+        )
 
     @property
     def largest(self) -> Fraction:

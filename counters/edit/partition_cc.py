@@ -173,9 +173,12 @@ class PartitionDesign:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> PartitionDesign:
         """Restore a design: nothing is chosen anew."""
-        epsilon, delta, mu, tau = (Fraction(record[name]) for name in ("epsilon", "delta", "mu", "tau"))
-        rule = BotRule(record["rule"]["high"], record["rule"]["places"], record["rule"]["clip"])
-        return cls(epsilon, delta, record["horizon"], rule, mu, tau)
+        numbers = [Fraction(record[name]) for name in ("epsilon", "delta", "mu", "tau")]
+        epsilon, delta, mu, tau = (rational("design", number, minimum=0) for number in numbers)
+        if not epsilon or not delta or not mu:
+            raise ParameterError("the budget of a design is above 0")
+        horizon = integer("horizon", record["horizon"], minimum=1, maximum=MOST_STEPS)
+        return cls(epsilon, delta, horizon, BotRule.from_record(record["rule"]), mu, tau)
 
 
 def _half(delta: Fraction) -> Fraction:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from trilift.counters import BiasedCounter, Counter, GaussianCounter
+from trilift.counters.edit import PartitionCC, SimECC
 from trilift.counters.state_file import checksum
 from trilift.counters.turnstile import DistinctCounter
 from trilift.lift.errors import ArtifactFormatError, ParameterError
@@ -54,3 +55,27 @@ def test_items_without_a_dimension(items: Any) -> None:
     with pytest.raises(ParameterError):
         counter.extend(items, [1])
     assert counter.step == 0
+
+
+@pytest.mark.parametrize("value", ["x", [], {}, -1, True, 1.5])
+@pytest.mark.parametrize("name", ["capacity", "horizon", "high", "places"])
+def test_designs_of_other_types(value: Any, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    SimECC(20, 0.1, horizon=100, base="toeplitz", simulation_seed=1).save(path)
+    with pytest.raises(ArtifactFormatError):
+        SimECC.load(forged(path, lambda record: record["design"].update({name: value})))
+
+
+def test_delays_are_not_unrolled_without_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    SimECC(20, 0.1, horizon=100, base="toeplitz", simulation_seed=1).save(path)
+    with pytest.raises(ArtifactFormatError):
+        SimECC.load(forged(path, lambda record: record["design"].update(delays=[[3, 2**63]])))
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", None])
+def test_partition_designs(value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    PartitionCC(20, 0.1, horizon=100, simulation_seed=1).save(path)
+    with pytest.raises(ArtifactFormatError):
+        PartitionCC.load(forged(path, lambda record: record["design"].update(epsilon=value)))
