@@ -32,7 +32,8 @@ class Expected:
         nothing: what is shown where nothing is present and the noise is as on average.
         factor: the interval reaches from D_hat / 16 (general-maps: / 20) to factor D_hat, D_hat the estimate
             before it is centred; or None.
-        informative: number of distinct items from which the interval's low end is above 0, or None.
+        informative: number of distinct items from which the low end is above 0, whatever their frequencies;
+            or None.
         relative: relative half width of the interval of a large second moment, or None.
         block: hybrid: number of events between releases of the count, or None.
         error: hybrid: by how much a fresh release of the count can be off, or None.
@@ -83,7 +84,8 @@ class Expected:
         elif self.factor is not None:
             lines.append(
                 f"A counter is detected above {self.threshold}; what is detected is known up to a factor of "
-                f"{self.factor:.4g}. Below about {self.informative:.4g} items the low end may be 0."
+                f"{self.factor:.4g}. Below about {self.informative:.4g} items of small frequencies the low"
+                " end may be 0."
             )
         if self.relative is not None:
             lines.append(

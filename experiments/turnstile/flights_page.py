@@ -133,7 +133,7 @@ def table(record: dict[str, Any]) -> str:
         found = record["series"][series.name]
         low, high = np.median(found["low"]), np.median(found["high"])
         worst = found["worst_factor"]
-        factor = f"{worst:.2g}" if worst < 100 else "above 100"
+        factor = f"{worst:.3g}" if worst < 100 else "above 100"
         lines.append(
             f"| {series.title} | {found['mean_true']:,.0f} | {found['mean_error']:,.0f} | {factor} "
             f"| {low:,.0f} to {high:,.0f} | {found['outside']} of {len(found['true'])} |"
