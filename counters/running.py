@@ -16,7 +16,8 @@ import numpy as np
 from trilift.counters import state as states
 from trilift.counters.accuracy import Accuracy
 from trilift.counters.epoch_mechanisms import ChainEpochs, EpochRecord
-from trilift.counters.lock import StateLock, acquired
+from trilift.counters.kept import Kept
+from trilift.counters.lock import acquired
 from trilift.counters.position import Position, running_sums
 from trilift.counters.released import as_array, as_number, post_process
 from trilift.counters.statement import privacy_statement
@@ -40,27 +41,21 @@ _PAGE = 256  # steps whose noise is computed together for single updates
 _PAGE_NUMBERS = 1 << 20  # fewer steps for very long vectors
 
 
-class RunningCounter(Accuracy):
+class RunningCounter(Kept, Accuracy):
     """The running sum of a stream with noise added at every step: what all kinds of counters share.
 
     Subclasses make a setup, say how noise is drawn for it, and write the guarantee down.
     """
 
-    _held: StateLock | None = None  # the lock of a state that the counter keeps itself
     _made: ChainEpochs | None
+    _now: Position
 
     def _begin(self, setup: Any, simulation_seed: int | None, state: str | os.PathLike[str] | None) -> None:
         """Start a new counter, under a new key, and write its state if it keeps one."""
         simulated = simulation_seed is not None
         key = simulation_key(simulation_seed) if simulation_seed is not None else new_key()
         self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated, {})
-        if state is not None:
-            with acquired(state) as held:
-                if held.path.exists():
-                    name = type(self).__name__
-                    raise StateError(f"{state} exists: continue it by {name}.load(path, persist=True)")
-                self._held = held
-                self._move(self._now)
+        self._keep(state)
 
     def _start(
         self,
@@ -99,9 +94,6 @@ class RunningCounter(Accuracy):
         mark = ", SIMULATION" if self._simulated else ""
         name = type(self).__name__
         return f"{name}(epsilon={self._setup.epsilon}, horizon={self.horizon}, step={self.step}{mark})"
-
-    def __reduce__(self) -> Any:
-        raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
 
     # -- what is public -------------------------------------------------------------------------
 
@@ -204,19 +196,8 @@ class RunningCounter(Accuracy):
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file readable by the owner only; the write is atomic.
-
-        Save before you publish what was released: a crash without a saved state loses the key, and counting
-        again spends epsilon again. The file holds the key and the true counts: it is as secret as the data. A
-        copy of it must not be continued twice with different data: that would release two streams with the
-        same noise. A link is followed: the file that it points to is replaced. A counter made with ``state``
-        saves itself.
-
-        Raises:
-            OSError: the file cannot be written; what was there before is unchanged.
-        """
-        states.write(Path(path), self._snapshot(self._now))  # one value: signal handlers may save any time
+    def _write(self, path: Path, position: Any) -> None:
+        states.write(path, self._snapshot(position))
 
     def _snapshot(self, now: Position) -> states.Snapshot:
         return states.Snapshot(
@@ -283,34 +264,12 @@ class RunningCounter(Accuracy):
         counter._now = snapshot.position
         return counter
 
-    def close(self) -> None:
-        """Give the state file free for others; a counter with a state releases nothing from then on.
-
-        Leaving a ``with`` block closes too, and so does the end of the process.
-        """
-        with self._lock:
-            if self._held is not None:
-                self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _check_room(self, count: int) -> None:
         if self.step + count > self._last:
             wanted = self.step + count
             raise HorizonError(f"step {wanted} is past the horizon {self._last}; nothing was changed")
-
-    def _move(self, position: Position) -> None:
-        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
-        if self._held is not None:
-            self._held.check()
-            states.write(self._held.path, self._snapshot(position))
-        self._now = position
 
     def _shown(self, released: Integers) -> Any:
         places = self._setup.output_places

@@ -20,7 +20,8 @@ from trilift.counters.edit.rules import SimPartRule
 from trilift.counters.edit.schedule import Pairs, extrapolated, latest
 from trilift.counters.edit.simpart import SimPart
 from trilift.counters.edit.svt import MOST_STEPS
-from trilift.counters.lock import StateLock, acquired
+from trilift.counters.kept import Kept
+from trilift.counters.lock import acquired
 from trilift.counters.position import running_sums
 from trilift.counters.released import as_array, as_number
 from trilift.lift.checks import flag, integer
@@ -35,14 +36,14 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 1 << 18
 
 
-class EditCounter:
+class EditCounter(Kept):
     """What counters by buckets share: SimECC, ECC and PartitionCC. Make one of those.
 
     Neighbours, guarantee, composition and theorem: see there.
     """
 
     mechanism: ClassVar[str]
-    _held: StateLock | None = None  # the lock of a state that the counter keeps itself
+    _now: EditPosition
 
     @classmethod
     def _restored(cls, record: dict[str, Any]) -> Blueprint:
@@ -53,12 +54,7 @@ class EditCounter:
         simulated = seed is not None
         key = simulation_key(seed) if seed is not None else new_key()
         self._start(design, key, bytes(16) if simulated else new_stream_id(), simulated)
-        if state is not None:
-            with acquired(state) as held:
-                if held.path.exists():
-                    raise StateError(f"{state} exists: continue it by {type(self).__name__}.load(path)")
-                self._held = held
-                self._move(self._now)
+        self._keep(state)
 
     def _start(self, design: Blueprint, key: bytes, stream_id: bytes, simulated: bool) -> None:
         if design.mechanism != self.mechanism:
@@ -83,9 +79,6 @@ class EditCounter:
         mark = ", SIMULATION" if self._simulated else ""
         name, horizon = type(self).__name__, self.horizon
         return f"{name}(epsilon={self.epsilon}, horizon={horizon}, step={self.step}{mark})"
-
-    def __reduce__(self) -> Any:
-        raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
 
     # -- what is public -------------------------------------------------------------------------
 
@@ -182,18 +175,8 @@ class EditCounter:
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file readable by the owner only; the write is atomic.
-
-        Save before you publish what was released: a crash without a saved state loses the key, and counting
-        again spends the budget again. The file holds the key, the true count and the true end of the last
-        bucket: it is as secret as the data, and a copy of it must not be continued twice. A counter made with
-        ``state`` saves itself.
-
-        Raises:
-            OSError: the file cannot be written; what was there before is unchanged.
-        """
-        states.write(Path(path), self._snapshot(self._now))
+    def _write(self, path: Path, position: Any) -> None:
+        states.write(path, self._snapshot(position))
 
     def _snapshot(self, now: EditPosition) -> states.Snapshot:
         return states.Snapshot(
@@ -236,18 +219,6 @@ class EditCounter:
         counter._now = snapshot.position
         return counter
 
-    def close(self) -> None:
-        """Give the state file free for others; a counter with a state releases nothing from then on."""
-        with self._lock:
-            if self._held is not None:
-                self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _check_room(self, count: int) -> None:
@@ -255,13 +226,6 @@ class EditCounter:
         last = MOST_STEPS if self.horizon is None else min(self.horizon, MOST_STEPS)
         if self.step + count > last:
             raise HorizonError(f"step {self.step + count} is past the horizon {last}; nothing was changed")
-
-    def _move(self, position: EditPosition) -> None:
-        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
-        if self._held is not None:
-            self._held.check()
-            states.write(self._held.path, self._snapshot(position))
-        self._now = position
 
     def _shown(self, released: Integers) -> Any:
         return as_number(int(released[0]), self.rule.places)

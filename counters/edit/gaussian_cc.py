@@ -15,7 +15,8 @@ from trilift.counters.edit.gaussian_statement import privacy_statement
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.pages import Paged
-from trilift.counters.lock import StateLock, acquired
+from trilift.counters.kept import Kept
+from trilift.counters.lock import acquired
 from trilift.counters.position import Position, running_sums
 from trilift.counters.released import as_array, as_number
 from trilift.lift.checks import flag, integer, numeric_array
@@ -29,23 +30,17 @@ __all__ = ["GaussianCC", "HorizonGaussian", "PrefixGaussian"]
 Integers = np.ndarray[Any, np.dtype[Any]]
 
 
-class PrefixGaussian:
+class PrefixGaussian(Kept):
     """What :class:`GaussianCC` and :class:`HorizonGaussian` share; make one of those."""
 
     law: ClassVar[str]
-    _held: StateLock | None = None  # the lock of a state that the counter keeps itself
+    _now: Position
 
     def _begin(self, setup: GaussianSetup, seed: int | None, state: str | os.PathLike[str] | None) -> None:
         simulated = seed is not None
         key = simulation_key(seed) if seed is not None else new_key()
         self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated)
-        if state is not None:
-            with acquired(state) as held:
-                if held.path.exists():
-                    name = type(self).__name__
-                    raise StateError(f"{state} exists: continue it by {name}.load(path, persist=True)")
-                self._held = held
-                self._move(self._now)
+        self._keep(state)
 
     def _start(self, setup: GaussianSetup, key: bytes, stream_id: bytes, simulated: bool) -> None:
         self._setup = setup
@@ -66,9 +61,6 @@ class PrefixGaussian:
         mark = ", SIMULATION" if self._simulated else ""
         name, horizon = type(self).__name__, self.horizon
         return f"{name}(epsilon={self.epsilon}, horizon={horizon}, step={self.step}{mark})"
-
-    def __reduce__(self) -> Any:
-        raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
 
     # -- what is public -------------------------------------------------------------------------
 
@@ -201,17 +193,8 @@ class PrefixGaussian:
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file readable by the owner only; the write is atomic.
-
-        Save before you publish what was released: a crash without a saved state loses the key, and counting
-        again spends the budget again. The file holds the key and the true count: it is as secret as the data,
-        and a copy of it must not be continued twice. A counter made with ``state`` saves itself.
-
-        Raises:
-            OSError: the file cannot be written; what was there before is unchanged.
-        """
-        states.write(Path(path), self._snapshot(self._now))
+    def _write(self, path: Path, position: Any) -> None:
+        states.write(path, self._snapshot(position))
 
     def _snapshot(self, now: Position) -> states.GaussianSnapshot:
         return states.GaussianSnapshot(
@@ -253,25 +236,6 @@ class PrefixGaussian:
             raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
         counter._now = snapshot.position
         return counter
-
-    def _move(self, position: Position) -> None:
-        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
-        if self._held is not None:
-            self._held.check()
-            states.write(self._held.path, self._snapshot(position))
-        self._now = position
-
-    def close(self) -> None:
-        """Give the state file free for others; a counter with a state releases nothing from then on."""
-        with self._lock:
-            if self._held is not None:
-                self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
 
 
 class GaussianCC(PrefixGaussian):
