@@ -17,7 +17,7 @@ from trilift.counting_turnstile import begun, continued
 from trilift.lift.errors import ParameterError
 from trilift.output import note, print_json, write
 from trilift.reading_events import Event, event_reader
-from trilift.tallies_turnstile import ReadingSink, Turnstile, figure
+from trilift.tallies_turnstile import ReadingSink, Turnstile
 
 __all__ = ["Source", "run_turnstile"]
 
@@ -123,7 +123,7 @@ def _summary(tally: Turnstile, count: int, sink: ReadingSink) -> str:
     shown = (
         f"none before step {tally.counter.every}"
         if last is None
-        else f"the last is {figure(last.estimate)}, in [{figure(last.low)}, {figure(last.high)}]"
+        else f"the last is {last.estimate:.6g}, in [{last.low:.6g}, {last.high:.6g}]"
     )
     return (
         f"Took {count} events, up to step {tally.step} of {tally.horizon}; released {sink.written}: {shown}."
