@@ -9,6 +9,7 @@ from typing import Any
 
 from trilift.counters.edit.choose import Choice, variants
 from trilift.counters.edit.gaussian_laws import gaussian_rmse
+from trilift.counters.edit.gaussian_statement import described as independent
 from trilift.counters.edit.statement import described, first_wait
 from trilift.counters.edit.tune import NOMINAL_HORIZON
 
@@ -36,19 +37,12 @@ class Variant:
 
     def record(self) -> dict[str, Any]:
         """Return the variant for JSON."""
-        record = self.choice.record()
         return {
-            **record,
+            **self.choice.record(),
             "predicted_rmse": self.predicted_rmse,
-            "ledger": [{**part, "epsilon": _ratio(part["epsilon"])} for part in record["ledger"]],
             "first_update_events": self.first_update_events,
             "words": list(self.words),
         }
-
-
-def _ratio(text: str) -> str:
-    exact = Fraction(text)
-    return f"{exact.numerator}/{exact.denominator}"
 
 
 def edit_variants(
@@ -116,9 +110,5 @@ def _priced(
     flat = choice.mechanism == "horizon-gaussian"
     law = "flat" if flat else "growing"
     rmse = gaussian_rmse(epsilon, delta=delta, horizon=steps, mechanism=law, high=inputs.get("high", 1))
-    grows = "the same at every step" if flat else "growing like sqrt(t) ln(t)"
-    words = [
-        f"Adds independent noise to every running sum, {grows}: {rmse:.4g} (root mean square).",
-        "Shows a value from the first step on, without delay; neighbouring values differ wildly.",
-    ]
-    return Variant(choice, rmse, choice.first_update_events, tuple(words))
+    said = () if choice.setup is None else tuple(independent(choice.setup).splitlines())
+    return Variant(choice, rmse, choice.first_update_events, said)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from trilift.counters.edit import gaussian_state as states
 from trilift.counters.edit.gaussian_setup import MOST_STEPS, GaussianSetup, make_gaussian_setup
-from trilift.counters.edit.gaussian_statement import privacy_statement
+from trilift.counters.edit.gaussian_statement import described, privacy_statement
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.pages import Paged
@@ -115,6 +115,10 @@ class PrefixGaussian(Kept):
     def privacy_statement(self) -> str:
         """Return what is guaranteed, to whom, and what it rests on, as plain text."""
         return privacy_statement(self._setup, name=type(self).__name__, simulated=self._simulated)
+
+    def describe(self) -> str:
+        """Return in words what the mechanism will do."""
+        return described(self._setup)
 
     # -- counting -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from trilift.counters.edit.gaussian_setup import GaussianSetup
 from trilift.counters.edit.words import edit_neighbours, guarantee, simulation_lines
 from trilift.counters.statement import CONDITIONS, number
 
-__all__ = ["privacy_statement"]
+__all__ = ["described", "privacy_statement"]
 
 
 def privacy_statement(setup: GaussianSetup, *, name: str, simulated: bool) -> str:
@@ -28,3 +28,12 @@ def privacy_statement(setup: GaussianSetup, *, name: str, simulated: bool) -> st
         setup.ledger.as_text(),
     ]
     return "\n".join(lines)
+
+
+def described(setup: GaussianSetup) -> str:
+    """Return what the counter will do, as plain text of one sentence a line."""
+    grows = "the same at every step" if isinstance(setup.law, FlatLaw) else "growing like sqrt(t) ln(t)"
+    return (
+        f"Adds independent noise to every running sum, {grows}.\n"
+        "Shows a value from the first step on, without delay; neighbouring values differ wildly."
+    )

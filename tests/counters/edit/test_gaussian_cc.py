@@ -194,6 +194,11 @@ def test_arguments_out_of_range_are_refused(options: dict[str, Any]) -> None:
             GaussianCC(1, delta)
 
 
+def test_words() -> None:
+    assert "growing" in growing().describe()
+    assert "the same at every step" in flat().describe()
+
+
 def test_statement() -> None:
     text = growing().privacy_statement()
     assert text.startswith("SIMULATION")
