@@ -90,6 +90,27 @@ def test_the_page_says_what_was_measured(record: dict) -> None:
     assert record["no_tail_number"] == 0
 
 
+def test_what_is_concluded(record: dict) -> None:
+    """Percentages of the page and of the README."""
+    page, readme = ((DOCS / name).read_text(encoding="utf-8") for name in ("turnstile.md", "../README.md"))
+    worst = {name: found["worst_factor"] for name, found in record["series"].items()}
+    assert 1.05 < worst["use-hybrid"] < 1.06
+    assert 1.03 < worst["use-routes"] < 1.04
+    assert 3 < worst["use-grouped"] < 4
+    assert min(worst["air-grouped"], worst["air-hybrid"], worst["air-routes"]) > 10
+    for text, words in (
+        (page, "tells them within 6 %, and grouped MinHash"),
+        (page, "within a factor of 4"),
+        (page, f"it is {record['streams']['use']['largest_sum_less_distinct']:,} above D at times"),
+        (readme, "aircraft in use (about 3,100) come out within 6 %"),
+        (readme, "moment of the routes within 4 %"),
+    ):
+        assert words in " ".join(text.split()), words
+    routes = record["series"]["use-routes"]
+    assert routes["mean_error"] < 0.011 * routes["mean_true"]
+    assert record["streams"]["air"]["largest_sum_less_distinct"] == 2
+
+
 def test_the_picture_is_drawn(record: dict, tmp_path: Path) -> None:
     draw(record, tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 10_000
