@@ -27,7 +27,6 @@ KEPT = {
     "turnstile-chain-rho-10000": "turnstile_chain_10000.json",
     "turnstile-chain-rho-100000": "turnstile_chain_100000.json",
     "turnstile-chain-epsilon-10000": "turnstile_pure_10000.json",
-    "turnstile-chain-epsilon-100000": "turnstile_pure_100000.json",
 }
 """Results of trilift reproduce turnstile and their files in docs/measurements."""
 
@@ -203,6 +202,7 @@ def _coverage(points: Sequence[dict[str, Any]]) -> tuple[str, int]:
 
 def _pure(points: Sequence[dict[str, Any]]) -> str:
     """Figures for pure epsilon."""
+    horizons = sorted({p["T"] for p in points})
     own = [p for p in points if "epsilon" in p and p["stream"] in ("unit", "heavy rotation", "heavy element")]
     rows = []
     for name in dict.fromkeys(p["estimator"] for p in own):
@@ -211,7 +211,7 @@ def _pure(points: Sequence[dict[str, Any]]) -> str:
             if not some:
                 continue
             cells = [name, stream]
-            for steps in (10**4, 10**5):
+            for steps in horizons:
                 point = _find(some, T=steps)
                 if point is None:
                     cells += ["", ""]
@@ -221,7 +221,7 @@ def _pure(points: Sequence[dict[str, Any]]) -> str:
                     cells += [_number(point["factor"]), _number(point["ratio_95"])]
             rows.append(cells)
     header = ["estimator", "stream"]
-    for steps in (10**4, 10**5):
+    for steps in horizons:
         header += [f"T = {_power(steps)}: factor", "95 %"]
     return _table(header, rows)
 
@@ -352,7 +352,8 @@ def page(measurements: Path) -> str:
         _pure(pure),
         "## Speed",
         """Whole counters with exact noise on one core, distinct items inserted and removed; items are
-        integers. Memory is the growth of the process, hence 0 where counters before it needed as much.""",
+        integers. Memory is by how much the process grew: 0 where making the stream, or a counter before,
+        needed as much.""",
         _speed_table(speed),
     ]
     return "\n\n".join(block if block[:1] in "#|!" else fill(block) for block in blocks) + "\n"

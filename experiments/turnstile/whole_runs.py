@@ -20,6 +20,7 @@ COUNTERS = ("A2", "A2g", "A3s", "hybrid", "A4", "A4s")
 """Estimators whose speed is measured."""
 
 _BATCH = 1 << 15
+_RARE = 100  # events a read from which on whole batches are passed
 
 
 def make_counter(
@@ -60,7 +61,7 @@ def rate(
 
     Args:
         name: one of :data:`COUNTERS`.
-        stream: its items and signs are passed in batches of 2^15.
+        stream: its items and signs are passed in batches of 2^15, or 2^9 if every step is read.
         every: of the counter.
         amount: the budget.
         base: of the counter.
@@ -71,11 +72,12 @@ def rate(
         processor time of all threads: other work on the machine does not count.
     """
     counter = make_counter(name, horizon=len(stream.items), every=every, amount=amount, base=base)
+    size = _BATCH if every >= _RARE else _BATCH // 64
     start, done = time.process_time(), 0
     while done < len(stream.items):
-        part = slice(done, done + _BATCH)
+        part = slice(done, done + size)
         counter.extend(stream.items[part], stream.signs[part])
-        done = min(done + _BATCH, len(stream.items))
+        done = min(done + size, len(stream.items))
         if limit_s is not None and time.process_time() - start > limit_s:
             break
     spent = time.process_time() - start
