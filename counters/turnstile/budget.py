@@ -39,6 +39,7 @@ __all__ = [
 BANK_CHANGE = 2
 """By how much an event can change the inputs of one bank, in l1 norm, and in l2 norm too."""
 
+_LEAST = Fraction(1, 10**6)
 _ROOT_BITS = 64
 _MOST_CELLS = 1 << 24
 
@@ -164,9 +165,9 @@ def make_budget(epsilon: Any = None, *, delta: Any = None, rho: Any = None) -> B
     way over zCDP, which costs more, is not needed.
 
     Args:
-        epsilon: > 0.
+        epsilon: at least 1e-6: with less, noise is in the millions, and its exact rounding takes for ever.
         delta: in (0, 1).
-        rho: > 0, of zCDP.
+        rho: of zCDP, at least 1e-12.
 
     Raises:
         ParameterError: another combination, or numbers out of range.
@@ -178,8 +179,12 @@ def make_budget(epsilon: Any = None, *, delta: Any = None, rho: Any = None) -> B
         raise ParameterError("give epsilon (pure), or epsilon and delta, or rho")
     if rho is not None:
         asked = rational("rho", rho, above=0)
+        if asked < _LEAST**2:
+            raise fail("rho", "at least 1e-12", rho)
         return Budget("gaussian", None, None, sqrt_down(2 * asked), asked)
     exact = rational("epsilon", epsilon, above=0)
+    if exact < _LEAST:
+        raise fail("epsilon", "at least 1e-6", epsilon)
     if delta is None:
         return Budget("laplace", exact, None, None, None)
     from trilift.stream.gdp import ln_of, mu_for

@@ -252,3 +252,9 @@ def test_columns_are_checked(columns: Any) -> None:
         exact_sensitivity(np.array(columns))
     with pytest.raises(ParameterError):
         sensitivity(0)
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 9e-7}, {"rho": 9e-13}, {"epsilon": 1e-320}])
+def test_budgets_too_small_to_be_of_use_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="at least"):
+        make_budget(**given)
