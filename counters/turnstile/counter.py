@@ -187,12 +187,12 @@ class TurnstileCounter:
             self._move(after)
             return readings[0] if len(readings) else None
 
-    def extend(self, items: Any, signs: Any) -> Readings:
+    def extend(self, items: Any, signs: Any = None) -> Readings:
         """Take many events and return what is released meanwhile.
 
         Args:
             items: k items: an array, a column of a dataframe, or any iterable.
-            signs: their signs, each -1, 0 or 1.
+            signs: their signs, each -1, 0 or 1; when left out, all items are inserted.
 
         Returns:
             One reading for every ``every``-th event, as k calls of :meth:`update` would give.

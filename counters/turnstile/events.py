@@ -76,12 +76,17 @@ def batches(items: Any, signs: Any) -> Iterator[tuple[list[Any], Signs]]:
 
     Args:
         items: an array, a column or any iterable of items.
-        signs: as many signs.
+        signs: as many signs; None if all of them are insertions.
 
     Raises:
         ParameterError: no iterables, not equally many, or a bad sign (the first bad index is named).
     """
-    items, signs = _plain("items", items), _plain("signs", signs)
+    items = _plain("items", items)
+    if signs is None:
+        for some in _chunks(items):
+            yield _listed(some), np.ones(len(some), dtype=np.int8)
+        return
+    signs = _plain("signs", signs)
     if isinstance(items, Sized) and isinstance(signs, Sized) and len(items) != len(signs):
         raise ParameterError(f"items and signs must be equally many, got {len(items)} and {len(signs)}")
     left, right = _chunks(items), _chunks(signs)
@@ -101,11 +106,12 @@ def batches(items: Any, signs: Any) -> Iterator[tuple[list[Any], Signs]]:
             checked = their.astype(np.int8)
         else:
             checked = _signs(their.tolist() if isinstance(their, np.ndarray) else their, start)
-        yield (
-            (some.tolist() if isinstance(some, np.ndarray) and some.dtype.kind in "iuUS" else list(some)),
-            checked,
-        )
+        yield _listed(some), checked
         start += len(their)
+
+
+def _listed(some: Any) -> list[Any]:
+    return some.tolist() if isinstance(some, np.ndarray) and some.dtype.kind in "iuUS" else list(some)
 
 
 def _chunks(values: Any) -> Iterator[Any]:

@@ -522,3 +522,8 @@ def test_horizon_one() -> None:
         reading = make(kind, horizon=1).update("a", 1)
         assert reading is not None
         assert reading.high <= 1
+
+
+def test_without_signs_all_items_are_inserted() -> None:
+    assert same(make(every=7).extend(ITEMS), make(every=7).extend(ITEMS, [1] * HORIZON))
+    assert same(make(every=7).extend(iter(ITEMS)), make(every=7).extend(np.array(ITEMS), np.ones(HORIZON, int)))
