@@ -526,4 +526,6 @@ def test_horizon_one() -> None:
 
 def test_without_signs_all_items_are_inserted() -> None:
     assert same(make(every=7).extend(ITEMS), make(every=7).extend(ITEMS, [1] * HORIZON))
-    assert same(make(every=7).extend(iter(ITEMS)), make(every=7).extend(np.array(ITEMS), np.ones(HORIZON, int)))
+    assert same(
+        make(every=7).extend(iter(ITEMS)), make(every=7).extend(np.array(ITEMS), np.ones(HORIZON, int))
+    )
