@@ -137,6 +137,7 @@ class Design:
             horizon=T,
             rate=r,
             display=self.display,
+            capacity=self.capacity,
         )
         return replace(made, rmse=made.rmse * largest)
 

@@ -80,7 +80,7 @@ class Prediction:
     Attributes:
         rmse: root mean squared error of a run over the steps 1..T, on average.
         first_update_steps: expected step of the first release.
-        buckets: expected number of buckets that end.
+        buckets: expected number of buckets that end, up to the capacity.
     """
 
     rmse: float
@@ -214,6 +214,7 @@ def predict(
     horizon: int,
     rate: float,
     display: str = "latest",
+    capacity: int | None = None,
 ) -> Prediction:
     """Return the prediction of a mechanism.
 
@@ -225,6 +226,7 @@ def predict(
         horizon: T.
         rate: r in (0, 1].
         display: "latest" or "extrapolated".
+        capacity: number of buckets that can be shown; the last one's count then stays, or is carried on.
     """
     index = lengths.index.astype(np.int64)
     sd1, sd2, alpha = values_sd(index), times_sd(index), alphas(index)
@@ -243,18 +245,23 @@ def predict(
     silent = (r * t) ** 2 + r * (1 - r) * t
     # the bucket displayed at t: the last whose expected release has come
     at = np.interp(t, np.maximum.accumulate(release), lengths.index)
+    over, most = np.zeros_like(t), math.inf  # steps since the last count that there is was due
+    if capacity is not None and capacity - 1 < lengths.index[-1]:
+        most = float(capacity)
+        over = np.maximum(t - np.interp(capacity - 1, lengths.index, np.maximum.accumulate(release)), 0.0)
+        at = np.minimum(at, capacity - 1)
     a, s1, s2 = (np.interp(at, lengths.index, x) for x in (alpha, sd1, sd2))
     open_steps, open_sq = _residual(lengths.first, lengths.second, lengths.third)
     columns = (open_steps, open_sq, lengths.open_events, lengths.open_events_sq)
     residual, residual_sq, n1, n2 = (np.interp(at, lengths.index, x) for x in columns)
     noise = s1**2 + r * r * s2**2  # of the count at the time shown: N1 - r N2
     if display == "latest":  # missing: the events of the delay, then those of the open bucket
-        delay = np.minimum(a, t)
+        delay = np.minimum(a, t) + over
         bias = r * delay + n1
         rest = bias**2 + (n2 - n1**2) + r * (1 - r) * delay
         cross = 4.0 * bias**2 * noise
     else:
-        age = np.minimum(a + residual, t)
+        age = np.minimum(a + residual, t) + over
         age_sq = age**2 + s2**2 + residual_sq - residual**2
         base = np.maximum(t - age, 1.0)
         inside, rate_sq = _clipped(r, np.sqrt(noise + r * (1 - r) * base) / base)
@@ -266,7 +273,7 @@ def predict(
     total, varying = (float((x * weight).sum() / horizon) for x in (error, spread))
     # the mean of runs' errors is a little below the root of their mean square: noise is alike for long
     alike = min(varying / (8.0 * _PIECES * max(total, 1e-300) ** 2), 0.5)
-    buckets = float(np.interp(horizon, ends, lengths.index))
+    buckets = min(float(np.interp(horizon, ends, lengths.index)), most)
     return Prediction(math.sqrt(total) * (1.0 - alike), first, buckets)
 
 

@@ -133,7 +133,10 @@ class Task:
 
 def best_split(task: Task) -> Split:
     """Return the best division of epsilon found."""
-    found = [_best_share(task, fraction, _SHARES) for fraction in np.geomspace(0.02, 0.8, 9).tolist()]
+    fractions = np.geomspace(0.02, 0.8, 9).tolist()
+    while fractions[0] > 1e-9 and _ends_early(task, fractions[0]):
+        fractions.insert(0, fractions[0] / 2.0)  # a smaller cost makes longer buckets
+    found = [_best_share(task, fraction, _SHARES) for fraction in fractions]
     best = min(found, key=lambda split: split.rmse)
     for width in (1.35, 1.1):
         centre = best.partition / task.epsilon
@@ -143,6 +146,15 @@ def best_split(task: Task) -> Split:
             one = _best_share(task, min(centre * width**power, 0.95), shares)
             best = min(best, one, key=lambda split: split.rmse)
     return best
+
+
+def _ends_early(task: Task, fraction: float) -> bool:
+    """Tell whether there are too few buckets for the horizon."""
+    if task.horizon is None:
+        return False
+    part = float_part(task.mechanism, fraction * task.epsilon, task.ln_partition, task.horizon)
+    lengths = lengths_of(part, horizon=task.horizon, rate=task.rate)
+    return buckets_needed(lengths, task.horizon) > _MOST_BUCKETS
 
 
 def _best_share(task: Task, fraction: float, shares: tuple[float, ...]) -> Split:
@@ -179,6 +191,7 @@ def _best_share(task: Task, fraction: float, shares: tuple[float, ...]) -> Split
             horizon=T,
             rate=task.rate,
             display=task.display,
+            capacity=None if task.horizon is None else _MOST_BUCKETS,
         )
         if made.rmse < best.rmse:
             best = Split(cost, share, made.rmse)

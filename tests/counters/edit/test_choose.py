@@ -1,11 +1,13 @@
 """Choices side by side, predictions against a small simulation, words."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from trilift.counters.edit.choose import choose_design, variants
+from trilift.counters.edit.design import make_design
 from trilift.counters.edit.predict import lengths_of
 from trilift.counters.edit.rules import PartRule, SimPartRule
 from trilift.counters.edit.tune import buckets_needed
@@ -93,3 +95,19 @@ def test_capacities_are_hardly_ever_reached() -> None:
     ended = (ends <= 5000).sum(axis=1)
     assert ended.max() < count
     assert ended.mean() == pytest.approx(5000 / lengths.first[0], rel=0.01)
+
+
+@pytest.mark.slow
+def test_long_streams_get_longer_buckets() -> None:
+    """The largest bounded bases serve 2^20 buckets: counting on past them would show one value for ever."""
+    for horizon in (10**8, 10**10):
+        design = make_design(1, delta=DELTA, mechanism="simecc", horizon=horizon, rate=0.5)
+        assert design.capacity <= 1 << 20
+        made = design.predict()
+        assert made.buckets < design.capacity
+        assert made.rmse < 1e-5 * horizon
+    short = replace(
+        design, horizon=10**10, part=SimPartRule.renewal(Fraction(1, 4), ln_failure=ln_of(DELTA / 5)[0])
+    )
+    assert short.predict().buckets == design.capacity
+    assert short.predict().rmse > 10**9  # as it would be, and as it is said
