@@ -268,7 +268,7 @@ def unit_scale(spec: BaseSpec) -> float:
 
 def _sd(spec: BaseSpec, where: Any) -> FloatArray:
     if spec.kind == "toeplitz":
-        return _toeplitz_sigma(spec) * np.sqrt(_toeplitz_rows(spec.capacity or 0)[where])
+        return np.asarray(_toeplitz_sigma(spec) * np.sqrt(_toeplitz_rows(spec.capacity or 0)[where]))
     if spec.kind in BOUNDED:
         norms = row_norms_sq(spec_chain(spec.kind, spec.names).to_float(), where)
         scales = level_scales(spec)

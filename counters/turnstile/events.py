@@ -83,8 +83,8 @@ def batches(items: Any, signs: Any) -> Iterator[tuple[list[Any], Signs]]:
     """
     items = _plain("items", items)
     if signs is None:
-        for some in _chunks(items):
-            yield _listed(some), np.ones(len(some), dtype=np.int8)
+        for chunk in _chunks(items):
+            yield _listed(chunk), np.ones(len(chunk), dtype=np.int8)
         return
     signs = _plain("signs", signs)
     if isinstance(items, Sized) and isinstance(signs, Sized) and len(items) != len(signs):

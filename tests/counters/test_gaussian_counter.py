@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trilift.counters import GaussianCounter, chain_of
-from trilift.lift.errors import HorizonError, ParameterError, ReplayError
+from trilift.lift.errors import ArtifactFormatError, HorizonError, ParameterError, ReplayError
 from trilift.stream.gdp import ln_delta_bounds, ln_of
 
 DELTA = Fraction(1, 10**6)
@@ -86,7 +86,7 @@ def test_a_larger_mu_in_a_state_is_refused(tmp_path: Path) -> None:
     record["setup"]["mu"] = str(Fraction(record["setup"]["mu"]) * Fraction(1001, 1000))
     record["checksum"] = checksum(record)
     (tmp_path / "state").write_text(json.dumps(record))
-    with pytest.raises(Exception, match="spends more than delta"):
+    with pytest.raises(ArtifactFormatError, match="spends more than delta"):
         GaussianCounter.load(tmp_path / "state")
 
 
