@@ -344,7 +344,8 @@ def page(measurements: Path) -> str:
         "## Intervals",
         f"""β = 0.01 for all steps of a run together: of 40 runs at most 4 may miss. The most at any stream
         and budget is {worst}. Intervals of A2g are those of D_hat; "default" is the whole counter, whose
-        interval is narrowed, read 1000 times.""",
+        interval is narrowed, read 1000 times. The streams of a run share their noise, so that its misses come
+        together.""",
         coverage,
         "## Pure ε = 1",
         """Exact discrete Laplace noise over chains. A4s is read 1000 times; A4's rows share the budget by
