@@ -308,7 +308,7 @@ def page(measurements: Path) -> str:
             figure("A2g few-heavy", "heavy rotation", "ratio_95")
         } at 95 % of the steps.""",
         "![Factors against rho](turnstile-factors.png)",
-        "The same over certified chains, with exact noise:",
+        "The same over certified chains, with exact noise, one run; what is blank was not measured:",
         _by_budget(chain, _UNIT, stream="unit", key="factor"),
         "## Second moment",
         """What errors leave beyond 0.625 F2 at all steps, same stream, Toeplitz root and chains. "Raw" is the
