@@ -57,7 +57,7 @@ class Turnstile:
 
     def statement(self) -> str:
         """Return what is guaranteed."""
-        return str(self.counter.statement())
+        return str(self.counter.privacy_statement())
 
 
 class ReadingSink(Sink):

@@ -134,7 +134,7 @@ class TurnstileCounter:
         """Number of events so far."""
         return self._now.step
 
-    def statement(self) -> str:
+    def privacy_statement(self) -> str:
         """Return guarantee, mechanism, composition and ledger in words; no secrets, nothing of the data."""
         plan = self._blueprint
         lines = ["SIMULATION: the key is public, nobody is protected."] if self._seed is not None else []

@@ -76,7 +76,7 @@ def test_halves(kind: str) -> None:
     assert releases.change == sensitivity(releases.banks)
     assert counter.ledger.spent == sketch.spent + releases.spent <= counter.budget.amount
     assert isinstance(counter.ledger.spent, Fraction)
-    assert "every item that is present" in counter.statement()
+    assert "every item that is present" in counter.privacy_statement()
 
 
 def silent(block: int, *, estimate: float) -> Hybrid:

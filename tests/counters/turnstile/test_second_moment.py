@@ -124,7 +124,7 @@ def test_ledgers(method: str, budget: dict[str, Any]) -> None:
     assert (part.change.l1, part.change.l2_sq) == (2 * part.banks, 4 * part.banks)
     if "delta" in budget:
         assert counter.ledger.ln_delta(1)[1] <= np.log(1e-6) * (1 - 1e-12)
-    text = counter.statement()
+    text = counter.privacy_statement()
     assert "differ in one event" in text
     assert "rows" in text
 
@@ -186,5 +186,5 @@ def test_small_tables_that_prove_nothing_say_so() -> None:
 def test_nothing_secret_shows() -> None:
     counter = SecondMoment(rho=1, horizon=50, rows=3, buckets=8)
     counter.extend(["a secret"] * 50, [1] * 50)
-    assert "secret" not in repr(counter) + counter.statement()
+    assert "secret" not in repr(counter) + counter.privacy_statement()
     assert repr(counter) == "SecondMoment('bucketed', horizon=50, step=50)"

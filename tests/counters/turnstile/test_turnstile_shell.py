@@ -312,7 +312,7 @@ def test_a_saved_counter_goes_on(kind: str, tmp_path: Path) -> None:
     assert again.update(ITEMS[17], SIGNS[17], step=18) == first[-1]
     assert same(Readings.joined([first, again.extend(ITEMS[20:], SIGNS[20:])]), whole)
     assert again.ledger == counter.ledger
-    assert again.statement() == counter.statement()
+    assert again.privacy_statement() == counter.privacy_statement()
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -333,7 +333,7 @@ def test_a_real_counter_goes_on(tmp_path: Path) -> None:
         assert again.update(ITEMS[23], SIGNS[23], step=24) == rest[-1]
         again.update("a", 1)
     assert DistinctCounter.load(path).step == 25
-    assert "SIMULATION" not in again.statement()
+    assert "SIMULATION" not in again.privacy_statement()
 
 
 def test_two_real_counters_have_other_noise_and_hashes() -> None:
@@ -446,7 +446,7 @@ def test_encode_belongs_to_the_counter(tmp_path: Path) -> None:
 def test_nothing_secret_is_shown() -> None:
     counter = DistinctCounter(rho=1, horizon=50)
     counter.extend(["somebody"] * 3, [1] * 3)
-    text = repr(counter) + counter.statement() + repr(counter._prints) + repr(counter._now)
+    text = repr(counter) + counter.privacy_statement() + repr(counter._prints) + repr(counter._now)
     assert bytes(counter._key).hex() not in text
     assert repr(bytes(counter._key)) not in text
     assert "somebody" not in text
@@ -464,12 +464,12 @@ def test_statements_name_guarantee_and_neighbours() -> None:
         ("approximate", "delta = 1/1000000"),
     ):
         options = {"delta": Fraction(1, 10**6)} if kind == "approximate" else {}
-        text = make(kind, **options).statement()
+        text = make(kind, **options).privacy_statement()
         assert words in text
         assert "Neighbours" in text
         assert "proved in rationals" in text
         assert text.startswith("SIMULATION")
-    assert "floating point" in make("simulated").statement()
+    assert "floating point" in make("simulated").privacy_statement()
 
 
 @pytest.mark.parametrize(
