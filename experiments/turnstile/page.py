@@ -293,7 +293,8 @@ def page(measurements: Path) -> str:
         stream, β being 1 (A2), g (A2g, A3s), and times what the estimate is multiplied by if it is centred.
         Below, "95 %" is the ratio between estimate and truth, in either direction and with no β, that 95 % of
         the steps keep within. Figures are medians over runs. Over the Toeplitz root noise is simulated in
-        floating point; over chains it is the exact noise of releases. All estimators of a run see the same
+        floating point; over chains it is the exact noise of releases (but for the additive releases and the
+        hybrid that rests on them, which are simulated everywhere). All estimators of a run see the same
         noise, where they may, and hashes are ideal. No parameter is fitted to a stream; but the margin of the
         "closer" estimate (4 standard deviations, 4 levels) was settled with the unit stream at hand, and the
         rule of the few-heavy option with the heavy rotation.""",
@@ -308,7 +309,8 @@ def page(measurements: Path) -> str:
             figure("A2g few-heavy", "heavy rotation", "ratio_95")
         } at 95 % of the steps.""",
         "![Factors against rho](turnstile-factors.png)",
-        "The same over certified chains, with exact noise, one run; what is blank was not measured:",
+        """The same over certified chains, one run, with exact noise (the additive release and the hybrid:
+        simulated); what is blank was not measured:""",
         _by_budget(chain, _UNIT, stream="unit", key="factor"),
         "## Second moment",
         """What errors leave beyond 0.625 F2 at all steps, same stream, Toeplitz root and chains. "Raw" is the
