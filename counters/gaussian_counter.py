@@ -16,13 +16,14 @@ __all__ = ["GaussianCounter"]
 class GaussianCounter(RunningCounter):
     """Releases the running sum of a stream at every step, under (epsilon, delta)-differential privacy.
 
-    Neighbours: two streams of the same length (any length without a horizon) that differ in the inputs of one
-    person: at most ``max_contributions`` of them, each by at most high - low in every coordinate. Guarantee:
-    all released values together are (epsilon, delta)-differentially private, for inputs chosen adaptively
-    too; more precisely they are mu-GDP, and delta(epsilon, mu) <= delta is proved with balls. Composition: R
-    x + z is one release with exactly rounded Gaussians z, whose squared sensitivity in units of the noise is
-    at most mu^2 in rational arithmetic; each released value, rounded by floor(u + 1/2), is a function of it
-    (post-processing). Without a horizon each epoch is such a release, and one input is in one epoch (parallel
+    Neighbours: two streams of the same length (any length without a horizon) that differ in the inputs of
+    one person: at most ``max_contributions`` of them, each by at most high - low in every coordinate.
+    Guarantee: all released values together are (epsilon, delta)-differentially private, for inputs chosen
+    adaptively too; more precisely they are mu-GDP, and delta(epsilon, mu) <= delta is proved with balls.
+    Composition: R x + z is one release with Gaussians z, whose squared sensitivity in units of the noise is
+    at most mu^2 in rational arithmetic; each released value, T x + L z rounded once and exactly by floor(u +
+    1/2), is a function of it (post-processing; for "toeplitz" z is a rounded Gaussian itself, on the lattice
+    of R x). Without a horizon each epoch is such a release, and one input is in one epoch (parallel
     composition); the guarantee holds for any length. Theorem: Dong, Roth, Su 2022 and Balle, Wang 2018, for
     the factorisations of :mod:`trilift.stream.gaussian_noise` and :mod:`trilift.stream.toeplitz_noise`.
     Random bits come from ChaCha20 under a key drawn from the operating system; ideal ones are assumed.

@@ -149,8 +149,8 @@ class GaussianSetup(StreamSetup):
             lines += [
                 ANY_LENGTH,
                 f"Mechanism: epochs of growing length ({self.growth}); in each the Gaussian matrix"
-                " mechanism with"
-                " exactly rounded Gaussians and a key of its own, factorisations by shipped artifacts.",
+                " mechanism, its sums rounded once and exactly, with a key of its own; factorisations by shipped"
+                " artifacts.",
                 "Composition: one input lies in one epoch, whose measurements (its total's included) are"
                 " mu-GDP"
                 " together: squares of mu add up, in exact rational arithmetic; epochs compose in parallel.",
@@ -160,7 +160,7 @@ class GaussianSetup(StreamSetup):
             if self.names is not None:
                 source += " of " + " / ".join(self.names)
             lines += [
-                "Mechanism: Gaussian matrix mechanism with exactly rounded Gaussians; factorisation of T_n by"
+                "Mechanism: Gaussian matrix mechanism, its released sums rounded exactly; factorisation of T_n by"
                 f" {source}.",
                 "Composition: one release of R x + z, whose squared sensitivity in units of the noise is"
                 " at most"

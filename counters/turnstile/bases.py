@@ -223,7 +223,7 @@ class ChainBase:
         law = (
             "exact discrete Laplace noise"
             if self.budget.law == "laplace"
-            else "exactly rounded Gaussian noise"
+            else "Gaussian noise, rounded once and exactly,"
         )
         return f"{law} over {made}"
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from trilift.counters.lock import StateLock, acquired
+from trilift.counters.statement import CONDITIONS
 from trilift.counters.turnstile import state as states
 from trilift.counters.turnstile.blueprint import Blueprint, Mechanism
 from trilift.counters.turnstile.budget import Budget, TurnstileLedger
@@ -148,6 +149,7 @@ class TurnstileCounter:
                 " adaptively chosen events too. No assumption on the stream is made for it.",
                 f"Events: at most {plan.common.horizon}; a value after every {plan.common.every}.",
                 *plan.lines,
+                CONDITIONS,
                 plan.ledger.as_text(),
             ]
         )

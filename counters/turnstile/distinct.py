@@ -32,11 +32,12 @@ class DistinctCounter(TurnstileCounter):
     (epsilon, delta)-DP (``epsilon`` and ``delta``), for adaptively chosen events. Composition: every bank of
     counters is changed by an event by 2 in l1 and in l2 norm at most; banks add up in epsilon or in rho
     (:mod:`trilift.counters.turnstile.budget`), exactly, in rationals. Theorems: the Laplace mechanism on the
-    chain's R x, or Gaussian differential privacy (Dong, Roth, Su 2022) of rounded Gaussians, as in
+    chain's R x, or Gaussian differential privacy (Dong, Roth, Su 2022), sums rounded once, as in
     :class:`trilift.stream.bank.NoiseBank`; whatever is read off the noisy counters is post-processing.
 
     Nothing of the guarantee assumes that the stream is strict (no item removed that is not present), and no
-    value, error or duration tells whether it is: only the accuracy of some methods depends on it.
+    value or error tells whether it is (no timing is promised): only the accuracy of some methods depends on
+    it. Random bits come from ChaCha20 under a key drawn from the operating system; ideal ones are assumed.
 
     With ``every=k`` values are released after k, 2k, ... events only. The counters then take the sums of k
     events in one step. Neighbours differ in one such sum, by as much as the event itself, so the guarantee is

@@ -1,7 +1,7 @@
 """Events of a turnstile stream: pairs of an item and a sign, checked before anything changes.
 
 Whether an event fits the events before it (an item removed that is not there) is not checked anywhere: no
-answer, error or duration may depend on it.
+answer and no error may depend on it.
 """
 
 from __future__ import annotations

@@ -40,13 +40,14 @@ class SecondMoment(TurnstileCounter):
     counters is changed by an event by 2 in l1 and in l2 norm at most, so that s rows have l1 sensitivity 2 s
     and squared l2 sensitivity 4 s; each is given epsilon / s or rho / s, exactly, in rationals
     (:mod:`trilift.counters.turnstile.budget`). Theorems: the Laplace mechanism on the chain's R x, or
-    Gaussian differential privacy (Dong, Roth, Su 2022) of rounded Gaussians, as in
+    Gaussian differential privacy (Dong, Roth, Su 2022), sums rounded once, as in
     :class:`trilift.stream.bank.NoiseBank`; what is read off the noisy counters, the subtraction of the
     noise's second moment among it, is post-processing. The guarantee holds for every hash function.
 
     F2 itself has no bounded sensitivity: after T insertions of one item an event changes it by 4 T - 4. The
     relative part of the error, ``accuracy``, is what makes up for that. Negative frequencies are allowed:
-    neither privacy nor accuracy assumes a strict stream, and no error or duration depends on it.
+    neither privacy nor accuracy assumes a strict stream, and no error depends on it (no timing is
+    promised). Random bits come from ChaCha20 under a key drawn from the operating system; ideal ones are assumed.
 
     The interval contains F2 at all released steps together but for ``failure``, if the stream does not depend
     on the hash functions (an oblivious stream); :mod:`trilift.counters.turnstile.moment_bounds` has the

@@ -155,7 +155,7 @@ def test_bad_deltas(delta: Any) -> None:
 
 def test_statements() -> None:
     text = make(horizon=60, simulation_seed=None).privacy_statement()
-    for part in ("delta = 1/1000000", "mu-GDP", "exactly rounded Gaussians", "Dong, Roth, Su", "60 steps"):
+    for part in ("delta = 1/1000000", "mu-GDP", "rounded exactly", "Dong, Roth, Su", "60 steps"):
         assert part in text
     assert "any length" not in text
     assert "Toeplitz" in make(horizon=60, mechanism="toeplitz").privacy_statement()
