@@ -149,8 +149,8 @@ class GaussianSetup(StreamSetup):
             lines += [
                 ANY_LENGTH,
                 f"Mechanism: epochs of growing length ({self.growth}); in each the Gaussian matrix"
-                " mechanism, its sums rounded once and exactly, with a key of its own; factorisations by shipped"
-                " artifacts.",
+                " mechanism, its sums rounded once and exactly, with a key of its own; factorisations by"
+                " shipped artifacts.",
                 "Composition: one input lies in one epoch, whose measurements (its total's included) are"
                 " mu-GDP"
                 " together: squares of mu add up, in exact rational arithmetic; epochs compose in parallel.",
