@@ -160,8 +160,8 @@ class GaussianSetup(StreamSetup):
             if self.names is not None:
                 source += " of " + " / ".join(self.names)
             lines += [
-                "Mechanism: Gaussian matrix mechanism, its released sums rounded exactly; factorisation of T_n by"
-                f" {source}.",
+                "Mechanism: Gaussian matrix mechanism, its sums rounded exactly; factorisation of T_n"
+                f" by {source}.",
                 "Composition: one release of R x + z, whose squared sensitivity in units of the noise is"
                 " at most"
                 " mu^2, in exact rational arithmetic; the released values are a function of it.",

@@ -47,7 +47,8 @@ class SecondMoment(TurnstileCounter):
     F2 itself has no bounded sensitivity: after T insertions of one item an event changes it by 4 T - 4. The
     relative part of the error, ``accuracy``, is what makes up for that. Negative frequencies are allowed:
     neither privacy nor accuracy assumes a strict stream, and no error depends on it (no timing is
-    promised). Random bits come from ChaCha20 under a key drawn from the operating system; ideal ones are assumed.
+    promised). Random bits come from ChaCha20 under a key drawn from the operating system; ideal ones are
+    assumed.
 
     The interval contains F2 at all released steps together but for ``failure``, if the stream does not depend
     on the hash functions (an oblivious stream); :mod:`trilift.counters.turnstile.moment_bounds` has the
