@@ -25,7 +25,7 @@ from trilift.factorize.joint_chain_objective import (
     log_mean_cost,
     pairs_of,
 )
-from trilift.factorize.joint_objective import stage_at
+from trilift.factorize.joint_objective import has_full_column_rank, stage_at
 from trilift.factorize.joint_settings import gentle
 from trilift.factorize.precision import check_double, double_precision
 from trilift.factorize.progress import Report, reporter
@@ -148,6 +148,8 @@ def search_chain(
     matrices = [used_rows(level.B) for level in floats.levels]
     supports = [support_of(B, dilation=dilation, threshold=threshold) for B in matrices]
     search = _Search(n, objective, total, plan, supports)
+    if not all(map(has_full_column_rank, matrices)):
+        raise ParameterError("every level of the chain must have a B of full column rank")
     state = _State(floats, chain_cost(floats, n, objective=objective).objective_row_sq)
     start_cost = state.cost
     first = search.first_places(matrices, floats)

@@ -34,8 +34,9 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from trilift.factorize.support import Support
 from trilift.lift.stage import FloatArray, Stage, lower_ones
 
-__all__ = ["Point", "Problem", "gram_inverse", "stage_at"]
+__all__ = ["Point", "Problem", "gram_inverse", "has_full_column_rank", "stage_at"]
 
+_UNIT = 2.0**-52
 _SPARSE_PRODUCT = 0.05  # G is formed sparsely up to this fraction of the work of a dense product
 
 
@@ -258,6 +259,14 @@ def _log_power_mean(q: FloatArray, exponent: float) -> tuple[float, FloatArray]:
         return float(value), ratio ** (exponent - 1.0) / (top * powers.sum())
 
 
+def has_full_column_rank(B: FloatArray) -> bool:
+    """Tell whether the columns of B are independent beyond roundings.
+
+    Singular values decide: whether a factorisation of a singular matrix fails depends on the processor.
+    """
+    return bool(np.isfinite(B).all()) and int(np.linalg.matrix_rank(B)) == B.shape[1]
+
+
 def stage_at(B: FloatArray, v: FloatArray, w: FloatArray | None, *, plain: bool = False) -> Stage:
     """Return the float stage of a B of full column rank with A = Y B^+ and g = (B^+)^T v.
 
@@ -272,6 +281,9 @@ def stage_at(B: FloatArray, v: FloatArray, w: FloatArray | None, *, plain: bool 
     """
     m = B.shape[1]
     Q, R = np.linalg.qr(B)  # B^+ = R^-1 Q^T, better conditioned than through G
+    pivots = np.abs(np.diag(R))
+    if pivots.min() <= m * _UNIT * pivots.max():  # solving by roundings may or may not fail
+        raise np.linalg.LinAlgError("B has not full column rank")
     pseudo: Any = np.linalg.solve(R, Q.T)
     if plain:
         return Stage.plain(np.cumsum(pseudo, axis=0), B)

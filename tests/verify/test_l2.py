@@ -172,7 +172,7 @@ def test_hashes_and_kinds_are_checked(monkeypatch):
 def test_completion_loses_little_and_finds_its_exponents():
     wide = search_l2_stage(12, objective="mean")
     found = search_l2_stage(12, objective="mean", initial=wide.stage, weight_bits=10)
-    bits = Bits(B=28, w=20)  # this B is ill-conditioned
+    bits = Bits(B=28, w=32)  # this B is ill-conditioned: how much so depends on the processor
     stage = complete(found.stage.B, g=found.stage.g, bits=bits, objective="mean", norm="l2")
     assert stage.residual() == 0
     assert loss(stage, found.stage, objective="mean", norm="l2") < 1e-4
