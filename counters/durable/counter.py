@@ -6,7 +6,8 @@ import hmac
 import os
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from trilift.counters.durable.folder import Folder, Identity
@@ -262,9 +263,7 @@ class DurableCounter:
         if not 1 <= len(event) <= self._most():
             raise ParameterError("update takes one input (an event may be an item and a sign)")
         named = None if step is None else integer("step", step, minimum=1)
-        self._held.check()
-        with self._lock:
-            self._check()
+        with self._turn():
             if named is not None and named != self.step + 1:
                 return self._counter.update(*event, step=named)  # an old step, or an error: nothing moves
             arrays = self._kind.one(self._counter, event)
@@ -281,9 +280,7 @@ class DurableCounter:
         """
         if not 1 <= len(values) <= self._most():
             raise ParameterError("extend takes one sequence of inputs (events: items and signs)")
-        self._held.check()
-        with self._lock:
-            self._check()
+        with self._turn():
             arrays = self._kind.many(self._counter, values)
             return self._taken(arrays) if len(arrays[0]) else self._counter.extend([])
 
@@ -295,9 +292,7 @@ class DurableCounter:
             HorizonError, StateError, OSError: as :meth:`update`.
         """
         count = integer("steps", steps, minimum=0, maximum=(1 << 63) - 1)
-        self._held.check()
-        with self._lock:
-            self._check()
+        with self._turn():
             if not hasattr(self._counter, "skip"):
                 raise ParameterError(f"a {type(self._counter).__name__} skips no steps")
             if count:
@@ -317,9 +312,7 @@ class DurableCounter:
             StateError: as :meth:`update`.
         """
         wanted = integer("first", first, minimum=1)
-        self._held.check()
-        with self._lock:
-            self._check()
+        with self._turn():
             numbers = [number for number in self._folder.numbers() if number <= self._number]
             starts = {number: self._folder.read(number, self._check_key)[0] for number in numbers}
             fitting = [number for number in numbers if starts[number] < wanted]
@@ -352,12 +345,17 @@ class DurableCounter:
     def _most(self) -> int:
         return 2 if hasattr(self._counter, "_prints") else 1
 
-    def _check(self) -> None:
-        if self._closed:
-            raise StateError(f"{self._folder.path} was closed: continue it with DurableCounter.open")
-        if self._broken is not None:
-            raise StateError(f"{self._folder.path}: {self._broken}")
-        self._held.check()
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Let one thread go on; in a fork, before a lock that another thread of its parent may have held."""
+        if not self._closed:
+            self._held.check()
+        with self._lock:
+            if self._closed:
+                raise StateError(f"{self._folder.path} was closed: continue it with DurableCounter.open")
+            if self._broken is not None:
+                raise StateError(f"{self._folder.path}: {self._broken}")
+            yield
 
     def _taken(self, arrays: tuple[Integers, ...]) -> Any:
         self._counter._check_room(len(arrays[0]))

@@ -153,7 +153,7 @@ def test_what_is_refused_leaves_no_trace(tmp_path: Path) -> None:
         assert again.step == 4
         assert again.update(1, step=4) == last
     for act in (lambda: counter.update(1), lambda: counter.extend([1]), lambda: counter.released(1)):
-        with pytest.raises(StateError, match="closed"):
+        with pytest.raises(StateError, match=r"closed: continue it with DurableCounter\.open"):
             act()
 
 
