@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from typing import Any
 
 from trilift.counters import BiasedCounter, Counter, GaussianCounter
@@ -19,9 +20,9 @@ from trilift.counters.durable import DurableCounter
 from trilift.counters.edit import ECC, GaussianCC, HorizonGaussian, PartitionCC, SimECC
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
 
-CHAIN = (*5 * ("stage-max-9",), "direct-max-4")
+CHAIN = (*6 * ("stage-max-9",), "direct-max-4")
 MAKERS: dict[str, Any] = {
-    "Counter": lambda: Counter(1, horizon=200_000, chain=CHAIN, simulation_seed=1),
+    "Counter": lambda: Counter(1, horizon=2_000_000, chain=CHAIN, simulation_seed=1),
     "endless": lambda: Counter(1, horizon=None, simulation_seed=1),
     "vectors": lambda: Counter(1, horizon=5000, dimension=3, resolution=0.5, simulation_seed=1),
     "GaussianCounter": lambda: GaussianCounter(1, 1e-6, horizon=5000, simulation_seed=1),
@@ -119,6 +120,8 @@ def main() -> None:
                 if way == "calls":
                     die_at(point)
                 count_on(folder, log, kind, seed + point, fresh, 700 if way == "calls" else 3000)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         if way == "random":
