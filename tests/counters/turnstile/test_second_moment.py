@@ -185,6 +185,6 @@ def test_small_tables_that_prove_nothing_say_so() -> None:
 
 def test_nothing_secret_shows() -> None:
     counter = SecondMoment(rho=1, horizon=50, rows=3, buckets=8)
-    counter.extend(["a secret"] * 50, [1] * 50)
-    assert "secret" not in repr(counter) + counter.privacy_statement()
+    counter.extend(["tail N14228"] * 50, [1] * 50)
+    assert "N14228" not in repr(counter) + counter.privacy_statement()
     assert repr(counter) == "SecondMoment('bucketed', horizon=50, step=50)"
