@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trilift.counters.position import Position, Step
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import atomic_write
 
@@ -22,6 +23,7 @@ __all__ = [
     "boolean",
     "check_checksum",
     "checksum",
+    "kind_record",
     "read_record",
     "recent_record",
     "recent_steps",
@@ -81,6 +83,34 @@ def read_record(path: Path, *, max_bytes: int) -> Any:
         raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
     if not small:
         raise ArtifactFormatError(f"{path}: too large for a counter state")
+    return record
+
+
+def kind_record(
+    path: Path, *, form: str, version: int, kind: str, what: str, max_bytes: int
+) -> dict[str, Any]:
+    """Return the record of a state of this form, version and class; its checksum is not looked at yet.
+
+    Args:
+        path: the file.
+        form: what its ``format`` must be.
+        version: the one that is read.
+        kind: name of the class that is to continue it.
+        what: what it is the state of, in words.
+        max_bytes: the largest file that is read.
+
+    Raises:
+        ArtifactFormatError: as :func:`read_record`; another form, version or class.
+    """
+    record = read_record(path, max_bytes=max_bytes)
+    if not isinstance(record, dict) or record.get("format") != form:
+        raise ArtifactFormatError(f"{path}: not the state of {what}")
+    if record.get("version") != version or isinstance(record["version"], bool):
+        raise ArtifactFormatError(
+            f"{path}: version {show(record.get('version'))}, this library reads {version}"
+        )
+    if record.get("kind") != kind:
+        raise ArtifactFormatError(f"{path}: is the state of {show(record.get('kind'))}, not of {kind}")
     return record
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,35 +11,35 @@ import numpy as np
 from trilift.counters.edit import gaussian_state as states
 from trilift.counters.edit.gaussian_setup import MOST_STEPS, GaussianSetup, make_gaussian_setup
 from trilift.counters.edit.gaussian_statement import described, privacy_statement
-from trilift.counters.edit.inputs import BotRule
-from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.pages import Paged
-from trilift.counters.kept import Kept
-from trilift.counters.lock import acquired
+from trilift.counters.edit.shell import EditShell
 from trilift.counters.position import Position, running_sums
-from trilift.counters.released import as_array, as_number
-from trilift.lift.checks import flag, integer, numeric_array
-from trilift.lift.errors import HorizonError, ParameterError, ReplayError, StateError
+from trilift.lift.checks import numeric_array
+from trilift.lift.errors import ParameterError, ReplayError
 from trilift.lift.integers import add, shift_left
 from trilift.stream.independent_noise import IndependentNoise
-from trilift.stream.keys import Secret, new_key, new_stream_id, simulation_key
+from trilift.stream.keys import Secret
 
 __all__ = ["GaussianCC", "HorizonGaussian", "PrefixGaussian"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 
 
-class PrefixGaussian(Kept):
+class PrefixGaussian(EditShell):
     """What :class:`GaussianCC` and :class:`HorizonGaussian` share; make one of those."""
 
     law: ClassVar[str]
+    _most = MOST_STEPS
     _now: Position
 
-    def _begin(self, setup: GaussianSetup, seed: int | None, state: str | os.PathLike[str] | None) -> None:
-        simulated = seed is not None
-        key = simulation_key(seed) if seed is not None else new_key()
-        self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated)
-        self._keep(state)
+    def _plan(self) -> GaussianSetup:
+        return self._setup
+
+    def _places(self) -> int:
+        return self._setup.output_places
+
+    def _log(self) -> Position:
+        return self._now
 
     def _start(self, setup: GaussianSetup, key: bytes, stream_id: bytes, simulated: bool) -> None:
         self._setup = setup
@@ -57,47 +56,10 @@ class PrefixGaussian(Kept):
         self._lock = threading.Lock()
         self._now = Position.start(1)
 
-    def __repr__(self) -> str:
-        mark = ", SIMULATION" if self._simulated else ""
-        name, horizon = type(self).__name__, self.horizon
-        return f"{name}(epsilon={self.epsilon}, horizon={horizon}, step={self.step}{mark})"
-
-    # -- what is public -------------------------------------------------------------------------
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The epsilon that was asked for, exact."""
-        return self._setup.epsilon
-
-    @property
-    def delta(self) -> Fraction:
-        """The delta that was asked for, exact."""
-        return self._setup.delta
-
-    @property
-    def horizon(self) -> int | None:
-        """Number of steps that can be released; None: no end is planned (2^48 steps are the most)."""
-        return self._setup.horizon
-
-    @property
-    def step(self) -> int:
-        """Number of steps so far."""
-        return self._now.step
-
-    @property
-    def rule(self) -> BotRule:
-        """What an input may be."""
-        return self._setup.rule
-
     @property
     def setup(self) -> GaussianSetup:
         """Everything public about the mechanism."""
         return self._setup
-
-    @property
-    def ledger(self) -> EditLedger:
-        """Where the budget goes."""
-        return self._setup.ledger
 
     def sd(self, t: Any) -> Any:
         """Return the standard deviation of the released value of step t (1 for the first one), or of steps.
@@ -119,72 +81,6 @@ class PrefixGaussian(Kept):
     def describe(self) -> str:
         """Return in words what the mechanism will do."""
         return described(self._setup)
-
-    # -- counting -------------------------------------------------------------------------------
-
-    def update(self, x: Any, *, step: int | None = None) -> Any:
-        """Take the next input, a number or BOT (None), and return the released sum of all inputs so far.
-
-        Args:
-            x: a number in [0, high], or BOT: None, ``np.ma.masked``, pandas' NA or NaT.
-            step: number of the step, 1 for the first one. Naming one of the last 1024 steps again returns the
-                value it got, if the input is the same; for retries.
-
-        Returns:
-            An int on the integer lattice; otherwise a float, exact (a Fraction where a float is not).
-
-        Raises:
-            ParameterError: an input that is not acceptable.
-            HorizonError: a step past the horizon.
-            ReplayError: a released step with another input, or one no longer remembered.
-            StateError: a step out of order.
-            OSError: the state cannot be written.
-
-        In every case the state is unchanged. Whether a repeated step meets a :class:`ReplayError` tells if
-        its input is the same: an exact fact about the data, which must not reach third parties.
-        """
-        number, bot = self.rule.one(x)
-        named = None if step is None else integer("step", step, minimum=1)
-        with self._lock:
-            wanted = self.step + 1 if named is None else named
-            places = self._setup.output_places
-            if wanted <= self.step:
-                return as_number(int(self._now.replayed(wanted, (number, int(bot)))[0]), places)
-            self._check_room(wanted - self.step)
-            if wanted > self.step + 1:
-                raise StateError(f"step {wanted} is out of order: the next step is {self.step + 1}")
-            inputs = np.array([[number, bot]], dtype=np.int64 if number < 1 << 63 else object)
-            return as_number(int(self._advance(inputs)[0]), places)
-
-    def extend(self, values: Any) -> Integers:
-        """Take many inputs and return the released sum after each of them.
-
-        Args:
-            values: k inputs: an array, a masked array (masked entries are BOT), a column of a dataframe, or
-                any iterable of numbers and BOTs.
-
-        Returns:
-            Array of shape (k,): the same values that k calls of :meth:`update` would give.
-
-        Raises:
-            ParameterError: an input that is not acceptable (the first bad index is named).
-            HorizonError: more inputs than steps are left.
-            OSError: the state cannot be written.
-
-        In every case the state is unchanged.
-        """
-        numbers, bots = self.rule.many(values)
-        with self._lock:
-            self._check_room(len(numbers))
-            if len(numbers) == 0:
-                return as_array(numbers, self._setup.output_places)
-            inputs = np.stack([numbers, bots.astype(numbers.dtype)], axis=1)
-            return as_array(self._advance(inputs), self._setup.output_places)
-
-    def _check_room(self, count: int) -> None:
-        last = MOST_STEPS if self.horizon is None else self.horizon
-        if self.step + count > last:
-            raise HorizonError(f"step {self.step + count} is past the horizon {last}; nothing was changed")
 
     def _advance(self, inputs: Integers) -> Integers:
         """Take checked inputs of shape (k, 2), k >= 1, move the state, return the released integers."""
@@ -210,26 +106,6 @@ class PrefixGaussian(Kept):
             simulated=self._simulated,
             position=now,
         )
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, persist: bool = False) -> Self:
-        """Continue a saved counter where it stopped, with the very same noise.
-
-        Args:
-            path: file written by :meth:`save` or as the ``state`` of a counter.
-            persist: go on writing the state to this file, as with ``state`` of the constructor.
-
-        Raises:
-            ArtifactFormatError: the file cannot be read, or is no state of this class.
-            ReplayError: the mechanism is not the one that was saved: continuing would draw fresh noise.
-            StateError, OSError: with ``persist``, the file is in use, or cannot be locked.
-        """
-        if not flag("persist", persist):
-            return cls._loaded(Path(path))
-        with acquired(path) as held:
-            counter = cls._loaded(held.path)
-            counter._held = held
-            return counter
 
     @classmethod
     def _loaded(cls, path: Path) -> Self:
@@ -272,6 +148,7 @@ class GaussianCC(PrefixGaussian):
         StateError: the state file exists already, or is in use.
         OSError: the state file cannot be written.
 
+    >>> from fractions import Fraction
     >>> counter = GaussianCC(10, Fraction(1, 10**5), simulation_seed=1)
     >>> values = counter.extend([1, None, 1])
     >>> bool(counter.update(1, step=3) == values[2])
@@ -321,6 +198,7 @@ class HorizonGaussian(PrefixGaussian):
     Raises:
         ParameterError, StateError, OSError: as for :class:`GaussianCC`.
 
+    >>> from fractions import Fraction
     >>> counter = HorizonGaussian(10, Fraction(1, 10**5), horizon=10**4, simulation_seed=1)
     >>> round(counter.sd(10**4), 1)
     50.0

@@ -15,7 +15,7 @@ from trilift.counters.position import Position
 from trilift.counters.state_file import (
     boolean,
     check_checksum,
-    read_record,
+    kind_record,
     recent_record,
     recent_steps,
     secrets_of,
@@ -24,7 +24,6 @@ from trilift.counters.state_file import (
     wholes,
     write_record,
 )
-from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, TriliftError
 from trilift.lift.integers import shrink
 
@@ -94,14 +93,14 @@ def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Blueprin
     Raises:
         ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
     """
-    record = read_record(path, max_bytes=_MAX_BYTES)
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ArtifactFormatError(f"{path}: not the state of an edit-private counter")
-    if record.get("version") != VERSION or isinstance(record["version"], bool):
-        version = show(record.get("version"))
-        raise ArtifactFormatError(f"{path}: version {version}, this library reads {VERSION}")
-    if record.get("kind") != kind:
-        raise ArtifactFormatError(f"{path}: is the state of {show(record.get('kind'))}, not of {kind}")
+    record = kind_record(
+        path,
+        form=FORMAT,
+        version=VERSION,
+        kind=kind,
+        what="an edit-private counter",
+        max_bytes=_MAX_BYTES,
+    )
     try:
         check_checksum(record)
         return _snapshot(record, restored)

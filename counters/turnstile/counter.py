@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from trilift.counters.lock import StateLock, acquired
+from trilift.counters.kept import Kept
+from trilift.counters.lock import acquired
 from trilift.counters.statement import CONDITIONS
 from trilift.counters.turnstile import state as states
 from trilift.counters.turnstile.blueprint import Blueprint, Mechanism
@@ -37,13 +38,13 @@ Encode = Callable[[Any], Any]
 _MOST_AHEAD = 1 << 40
 
 
-class TurnstileCounter:
+class TurnstileCounter(Kept):
     """What counters of turnstile streams share. Make one of its subclasses.
 
     Neighbours, guarantee, composition and theorem: see there.
     """
 
-    _held: StateLock | None = None  # the lock of a state that the counter keeps itself
+    _now: TurnstilePosition
 
     def _mechanism(self, blueprint: Blueprint, key: bytes, stream_id: bytes) -> Mechanism:
         """Return the running mechanism of a blueprint."""
@@ -66,12 +67,7 @@ class TurnstileCounter:
             raise ParameterError("encode must be a function of an item")
         key = simulation_key(seed) if seed is not None else new_key()
         self._start(blueprint, key, bytes(16) if seed is not None else new_stream_id(), seed, encode)
-        if state is not None:
-            with acquired(state) as held:
-                if held.path.exists():
-                    raise StateError(f"{state} exists: continue it by {type(self).__name__}.load(path)")
-                self._held = held
-                self._move(self._now)
+        self._keep(state)
 
     def _start(
         self, blueprint: Blueprint, key: bytes, stream_id: bytes, seed: int | None, encode: Encode | None
@@ -89,9 +85,6 @@ class TurnstileCounter:
     def __repr__(self) -> str:
         mark = ", SIMULATION" if self._seed is not None else ""
         return f"{type(self).__name__}({self.method!r}, horizon={self.horizon}, step={self.step}{mark})"
-
-    def __reduce__(self) -> Any:
-        raise StateError("a counter is not copied or pickled, because a copy would re-use its noise: save it")
 
     # -- what is public -------------------------------------------------------------------------
 
@@ -221,17 +214,8 @@ class TurnstileCounter:
 
     # -- saving ---------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file readable by the owner only; the write is atomic.
-
-        Save before you publish what was released: a crash without a saved state loses the key, and counting
-        again spends the budget again. The file holds the key and the exact counters: it is as secret as the
-        data, and a copy of it must not be continued twice. A counter made with ``state`` saves itself.
-
-        Raises:
-            OSError: the file cannot be written; what was there before is unchanged.
-        """
-        states.write(Path(path), self._snapshot(self._now))
+    def _write(self, path: Path, position: Any) -> None:
+        states.write(path, self._snapshot(position))
 
     def _snapshot(self, now: TurnstilePosition) -> states.Snapshot:
         return states.Snapshot(
@@ -288,18 +272,6 @@ class TurnstileCounter:
             counter._now = TurnstilePosition(saved.step, held, saved.recent).checked(counter.horizon)
         return counter
 
-    def close(self) -> None:
-        """Give the state file free for others; a counter with a state releases nothing from then on."""
-        with self._lock:
-            if self._held is not None:
-                self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _check_room(self, count: int) -> None:
@@ -314,9 +286,7 @@ class TurnstileCounter:
         return now.advanced(held, prints, signs, readings), readings
 
     def _move(self, position: TurnstilePosition) -> None:
-        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
-        if self._held is not None:
-            self._held.check()
-            states.write(self._held.path, self._snapshot(position))
+        super()._move(position)
         settle = getattr(position.held, "settled", None)  # overlays of large states are merged only now
-        self._now = position if settle is None else position.holding(settle())
+        if settle is not None:
+            self._now = position.holding(settle())

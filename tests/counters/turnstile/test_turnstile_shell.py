@@ -347,8 +347,6 @@ def test_two_real_counters_have_other_noise_and_hashes() -> None:
 
 
 def test_an_unwritable_state_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trilift.counters.turnstile import state as states
-
     counter = DistinctCounter(rho=1, horizon=40, state=tmp_path / "state")
     counter.update("a", 1)
     position = counter._now
@@ -356,7 +354,7 @@ def test_an_unwritable_state_changes_nothing(tmp_path: Path, monkeypatch: pytest
     def broken(*_: Any, **__: Any) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr(states, "atomic_write", broken)
+    monkeypatch.setattr("trilift.counters.state_file.atomic_write", broken)
     with pytest.raises(OSError, match="full"):
         counter.update("b", 1)
     with pytest.raises(OSError, match="full"):
@@ -395,7 +393,7 @@ def edits(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_damaged_states_are_refused(tmp_path: Path) -> None:
-    from trilift.counters.turnstile.state import _checksum
+    from trilift.counters.state_file import checksum
 
     path = tmp_path / "state"
     counter = make()
@@ -404,7 +402,7 @@ def test_damaged_states_are_refused(tmp_path: Path) -> None:
     text = path.read_text(encoding="ascii")
     record = json.loads(text)
     for edited in edits(record):
-        for forged in (edited, {**edited, "checksum": _checksum(edited)}):
+        for forged in (edited, {**edited, "checksum": checksum(edited)}):
             path.write_text(json.dumps(forged), encoding="ascii")
             with pytest.raises(TriliftError) as error:
                 DistinctCounter.load(path)
