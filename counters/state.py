@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -17,6 +16,7 @@ from trilift.counters.setup import Setup
 from trilift.counters.state_file import (
     boolean,
     check_checksum,
+    exact_number,
     read_record,
     recent_record,
     recent_steps,
@@ -49,7 +49,6 @@ LATER_VERSION = 3
 """Of the others, which also say what kind they are and which epochs were begun."""
 KINDS = ("Counter", "GaussianCounter", "BiasedCounter")
 _MAX_BYTES = 512 << 20
-_EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
 
 
 @dataclass(frozen=True)
@@ -145,17 +144,11 @@ def _read(record: dict[str, Any], name: str) -> dict[str, Any]:
     try:
         for field_name in _EXACT_FIELDS & set(record):
             if record[field_name] is not None or field_name in _NEVER_NONE:
-                record[field_name] = _exact(record[field_name])
-        record["bounds"] = tuple(_exact(bound) for bound in record["bounds"])
+                record[field_name] = exact_number(record[field_name])
+        record["bounds"] = tuple(exact_number(bound) for bound in record["bounds"])
     except (TypeError, ValueError, ZeroDivisionError):
         raise ArtifactFormatError(f"{name}: the state's parameters are damaged") from None
     return record
-
-
-def _exact(text: Any) -> Fraction:
-    if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError
-    return Fraction(text)
 
 
 _SHARED = (

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "boolean",
     "check_checksum",
     "checksum",
+    "exact_number",
     "kind_record",
     "read_record",
     "recent_record",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")  # Fraction would also read 1e999999999
 
 
 def checksum(record: dict[str, Any]) -> str:
@@ -149,6 +152,20 @@ def sha256_text(value: Any) -> str:
     if not isinstance(value, str) or not _SHA256.fullmatch(value):
         raise ValueError
     return value
+
+
+def exact_number(text: Any) -> Fraction:
+    """Return a rational that was written as str does: "3", "-1/4".
+
+    >>> exact_number("-1/4")
+    Fraction(-1, 4)
+
+    Raises:
+        ValueError, ZeroDivisionError: it is none, or of more than 2000 digits.
+    """
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError("not an exact number")
+    return Fraction(text)
 
 
 def boolean(value: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from trilift.artifacts import load_stage, load_stage_l2
 from trilift.counters.edit.tails import gaussian_quantile
+from trilift.counters.state_file import exact_number
 from trilift.lift import Chain, row_norms_sq
 from trilift.lift.checks import choice, integer
 from trilift.lift.errors import HorizonError, ParameterError
@@ -164,9 +165,9 @@ class BaseSpec:
         return cls(
             record["kind"],
             None if record["capacity"] is None else integer("capacity", record["capacity"], minimum=1),
-            None if mu is None else Fraction(mu),
-            None if epsilon is None else Fraction(epsilon),
-            Fraction(record["change"]),
+            None if mu is None else exact_number(mu),
+            None if epsilon is None else exact_number(epsilon),
+            exact_number(record["change"]),
             tuple(record["names"]),
             tuple(float.fromhex(scale) for scale in record["scales"]),
         )

@@ -16,6 +16,7 @@ from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
 from trilift.counters.edit.predict import Prediction, checked_rate, lengths_of, predict
 from trilift.counters.edit.rules import PartRule, SimPartRule
+from trilift.counters.state_file import exact_number
 from trilift.lift.checks import choice, flag, integer
 from trilift.lift.errors import HorizonError, ParameterError
 
@@ -190,8 +191,8 @@ class Design:
         return cls(
             mechanism=record["mechanism"],
             accounting=record["accounting"],
-            epsilon=Fraction(record["epsilon"]),
-            delta=Fraction(record["delta"]),
+            epsilon=exact_number(record["epsilon"]),
+            delta=exact_number(record["delta"]),
             horizon=_whole_or_none("horizon", record["horizon"]),
             rate=float.fromhex(record["rate"]),
             rule=BotRule.from_record(record),
@@ -199,7 +200,7 @@ class Design:
             part=_part_from(record["part"]),
             values=BaseSpec.from_record(record["values"]),
             times=BaseSpec.from_record(record["times"]),
-            ln_delays=Fraction(record["ln_delays"]),
+            ln_delays=exact_number(record["ln_delays"]),
             tails=record["tails"],
             display=record["display"],
             ledger=EditLedger.from_record(record["ledger"]),
@@ -244,13 +245,13 @@ def _part_record(part: SimPartRule | PartRule) -> dict[str, Any]:
 def _part_from(record: dict[str, Any]) -> SimPartRule | PartRule:
     if "base" in record:
         return SimPartRule(
-            Fraction(record["epsilon"]),
+            exact_number(record["epsilon"]),
             integer("base", record["base"]),
-            Fraction(record["drift"]),
+            exact_number(record["drift"]),
             flag("folded", record["folded"]),
         )
     names = ("tau", "scale0", "scale_t", "bucket_drift", "clock_drift")
-    tau, scale0, scale_t, bucket_drift, clock_drift = (Fraction(record[name]) for name in names)
+    tau, scale0, scale_t, bucket_drift, clock_drift = (exact_number(record[name]) for name in names)
     return PartRule(tau, scale0, scale_t, bucket_drift, clock_drift, integer("shift", record["shift"]))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -17,6 +16,7 @@ from trilift.counters.edit.gaussian_laws import (
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.inputs import lattice_places
+from trilift.counters.state_file import exact_number
 from trilift.lift.checks import choice, integer, rational
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_delta_bounds
@@ -28,7 +28,6 @@ LAWS = ("growing", "flat")
 MOST_STEPS = 1 << 48
 """Most steps of a counter without a horizon."""
 
-_EXACT = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")
 _FIELDS = ("law", "epsilon", "delta", "horizon", "high", "resolution", "clip", "output_resolution", "mu")
 
 
@@ -81,7 +80,7 @@ class GaussianSetup:
         if not isinstance(record, dict) or set(record) != set(_FIELDS):
             raise ValueError("not the record of a Gaussian counter")
         exact = ("epsilon", "delta", "high", "resolution", "output_resolution", "mu")
-        return cls._make(**{k: _exact(v) if k in exact else v for k, v in record.items()})
+        return cls._make(**{k: exact_number(v) if k in exact else v for k, v in record.items()})
 
     @classmethod
     def _make(
@@ -169,9 +168,3 @@ def make_gaussian_setup(
         output_resolution=output_resolution,
         mu=None,
     )
-
-
-def _exact(text: Any) -> Fraction:
-    if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError("not an exact number")
-    return Fraction(text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
+from trilift.counters.state_file import exact_number
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import delta_upper, ln_of
 
@@ -142,10 +143,10 @@ class EditLedger:
         parts = tuple(
             LedgerPart(
                 part["name"],
-                Fraction(part["epsilon"]),
-                None if part["ln_delta"] is None else Fraction(part["ln_delta"]),
+                exact_number(part["epsilon"]),
+                None if part["ln_delta"] is None else exact_number(part["ln_delta"]),
                 part["reason"],
             )
             for part in record["parts"]
         )
-        return cls(Fraction(record["epsilon"]), Fraction(record["delta"]), parts)
+        return cls(exact_number(record["epsilon"]), exact_number(record["delta"]), parts)

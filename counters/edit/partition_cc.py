@@ -21,6 +21,7 @@ from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.reference import root_down, served
 from trilift.counters.edit.svt import MOST_STEPS, ceil_log
 from trilift.counters.edit.words import CONDITIONS, guarantee, simulation_lines
+from trilift.counters.state_file import exact_number
 from trilift.counters.statement import number
 from trilift.lift.checks import integer, rational
 from trilift.lift.errors import ParameterError
@@ -173,7 +174,7 @@ class PartitionDesign:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> PartitionDesign:
         """Restore a design: nothing is chosen anew."""
-        numbers = [Fraction(record[name]) for name in ("epsilon", "delta", "mu", "tau")]
+        numbers = [exact_number(record[name]) for name in ("epsilon", "delta", "mu", "tau")]
         epsilon, delta, mu, tau = (rational("design", number, minimum=0) for number in numbers)
         if not epsilon or not delta or not mu:
             raise ParameterError("the budget of a design is above 0")

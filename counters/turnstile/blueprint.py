@@ -8,15 +8,24 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
+from trilift.counters.state_file import exact_number
 from trilift.counters.turnstile.bases import Base
-from trilift.counters.turnstile.budget import Budget, TurnstileLedger
+from trilift.counters.turnstile.budget import Budget, TurnstileLedger, make_budget
 from trilift.counters.turnstile.reading import Readings
 from trilift.lift.checks import integer, rational
 from trilift.lift.errors import ParameterError
 from trilift.stream.keys import derive_key
 from trilift.stream.keystream import Keystream
 
-__all__ = ["MOST_STEPS", "Blueprint", "Common", "Mechanism", "check_common", "hash_words"]
+__all__ = [
+    "MOST_STEPS",
+    "Blueprint",
+    "Common",
+    "Mechanism",
+    "check_common",
+    "hash_words",
+    "restored_terms",
+]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 Words = np.ndarray[Any, np.dtype[np.uint64]]
@@ -132,6 +141,23 @@ class Blueprint:
             "options": dict(self.options),
             "bases": [base.record() for base in self.bases],
         }
+
+
+def restored_terms(record: dict[str, Any]) -> tuple[Budget, Common]:
+    """Return the budget and the common terms that :meth:`Blueprint.record` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError, ParameterError: the record is damaged.
+    """
+    texts = record["budget"].items()
+    budget = make_budget(**{name: None if text is None else exact_number(text) for name, text in texts})
+    common = check_common(
+        horizon=record["horizon"],
+        every=record["every"],
+        universe=record["universe"],
+        failure=exact_number(record["failure"]),
+    )
+    return budget, common
 
 
 def hash_words(key: bytes, *, stream_id: bytes, purpose: str, shape: tuple[int, int]) -> Words:

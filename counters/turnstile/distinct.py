@@ -8,7 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from trilift.counters.turnstile.bases import Base, make_base, restored_base
-from trilift.counters.turnstile.blueprint import Blueprint, Common, Mechanism, check_common, hash_words
+from trilift.counters.turnstile.blueprint import (
+    Blueprint,
+    Common,
+    Mechanism,
+    check_common,
+    hash_words,
+    restored_terms,
+)
 from trilift.counters.turnstile.budget import Budget, LedgerPart, TurnstileLedger, make_budget
 from trilift.counters.turnstile.counter import TurnstileCounter
 from trilift.counters.turnstile.grouped import Grouped, default_groups
@@ -115,13 +122,7 @@ class DistinctCounter(TurnstileCounter):
 
     @classmethod
     def _restored(cls, record: dict[str, Any], seed: int | None) -> Blueprint:
-        budget = make_budget(**{name: _fraction(text) for name, text in record["budget"].items()})
-        common = check_common(
-            horizon=record["horizon"],
-            every=record["every"],
-            universe=record["universe"],
-            failure=_fraction(record["failure"]),
-        )
+        budget, common = restored_terms(record)
         method = choice("method", record["method"], METHODS)
         return _blueprint(method, budget, common, dict(record["options"]), saved=record["bases"], seed=seed)
 
@@ -147,12 +148,6 @@ class DistinctCounter(TurnstileCounter):
             stream_id=stream_id,
             purpose="turnstile/distinct",
         )
-
-
-def _fraction(text: Any) -> Fraction | None:
-    if text is not None and not isinstance(text, str):
-        raise ValueError("not an exact number")
-    return None if text is None else Fraction(text)
 
 
 def _blueprint(

@@ -7,8 +7,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from trilift.counters.state_file import exact_number
 from trilift.counters.turnstile.bases import make_base, restored_base
-from trilift.counters.turnstile.blueprint import Blueprint, Common, Mechanism, check_common, hash_words
+from trilift.counters.turnstile.blueprint import (
+    Blueprint,
+    Common,
+    Mechanism,
+    check_common,
+    hash_words,
+    restored_terms,
+)
 from trilift.counters.turnstile.budget import Budget, LedgerPart, TurnstileLedger, make_budget
 from trilift.counters.turnstile.counter import TurnstileCounter
 from trilift.counters.turnstile.moment import RowSketch, TableSketch
@@ -115,20 +123,14 @@ class SecondMoment(TurnstileCounter):
 
     @classmethod
     def _restored(cls, record: dict[str, Any], seed: int | None) -> Blueprint:
-        budget = make_budget(**{name: _fraction(text) for name, text in record["budget"].items()})
-        common = check_common(
-            horizon=record["horizon"],
-            every=record["every"],
-            universe=record["universe"],
-            failure=_fraction(record["failure"]),
-        )
+        budget, common = restored_terms(record)
         method = choice("method", record["method"], METHODS)
         saved = record["options"]
         options = _options(
             method,
             budget,
             common,
-            accuracy=_fraction(saved["accuracy"]),
+            accuracy=exact_number(saved["accuracy"]),
             rows=saved["rows"],
             buckets=saved["buckets"],
         )
@@ -143,12 +145,6 @@ class SecondMoment(TurnstileCounter):
             stream_id=stream_id,
             purpose="turnstile/second moment",
         )
-
-
-def _fraction(text: Any) -> Fraction | None:
-    if text is not None and not isinstance(text, str):
-        raise ValueError("not an exact number")
-    return None if text is None else Fraction(text)
 
 
 def _options(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from trilift.counters import BiasedCounter, Counter, GaussianCounter
 from trilift.counters.edit import PartitionCC, SimECC
-from trilift.counters.state_file import checksum
+from trilift.counters.state_file import checksum, exact_number
 from trilift.counters.turnstile import DistinctCounter
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 
@@ -79,3 +79,12 @@ def test_partition_designs(value: Any, tmp_path: Path) -> None:
     PartitionCC(20, 0.1, horizon=100, simulation_seed=1).save(path)
     with pytest.raises(ArtifactFormatError):
         PartitionCC.load(forged(path, lambda record: record["design"].update(epsilon=value)))
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999999999", " 1", "1_0", "0x1", "1/", "nan", "9" * 2001, 1, 0.5, None, True]
+)
+def test_only_exact_numbers_of_a_few_digits_are_read(text: object) -> None:
+    """Fraction would multiply the first one out for hours."""
+    with pytest.raises(ValueError, match="not an exact number"):
+        exact_number(text)
