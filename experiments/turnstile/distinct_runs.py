@@ -232,7 +232,8 @@ def distinct_run(
                 sums_of = moments.get((rows.group(f.base), i))
                 readings |= _decoded(f, i, tables[id(f)], sums_of, rows=rows, law=budget.law)
             if "additive" in names or "hybrid" in names:
-                readings |= _recomputed(stream, budget, failure, readings, seed=seed)
+                recompute = Recompute(steps, budget.part(Fraction(1, 2)), failure / 2, exact=base == "chain")
+                readings |= _recomputed(stream, recompute, readings, noise=recompute.noise(seed))
             for name in names:
                 shown_, beta, size = readings[name]
                 stated = stream.strict or name in ("A3s", "A3s centred", "additive")
@@ -272,16 +273,13 @@ def _decoded(
 
 def _recomputed(
     stream: Stream,
-    budget: Budget,
-    failure: Fraction,
+    recompute: Recompute,
     readings: dict[str, tuple[Readings, FloatArray | float, int]],
     *,
-    seed: int,
+    noise: FloatArray,
 ) -> dict[str, tuple[Readings, FloatArray | float, int]]:
     """Return the additive estimator at half of the budget, and the hybrid with MinHash at the other half."""
-    recompute = Recompute(len(stream.items), budget=budget.part(Fraction(1, 2)), failure=failure / 2)
-    rng = np.random.default_rng([seed, 3])
-    additive = recompute.readings(stream.distinct, rng=rng)
+    additive = recompute.readings(stream.distinct, noise=noise)
     size = int(min(len(stream.items), stream.items.max() + 1))
     allowed = recompute.errors()
     result: dict[str, tuple[Readings, FloatArray | float, int]] = {"additive": (additive, allowed, size)}

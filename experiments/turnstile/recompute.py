@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from trilift.counters.turnstile.bases import make_base
 from trilift.counters.turnstile.budget import Budget
 from trilift.counters.turnstile.reading import Readings
 
@@ -29,11 +31,14 @@ class Recompute:
         steps: T.
         budget: of all releases.
         failure: of the errors that are stated.
+        exact: whether releases have the exact noise of ``DistinctCounter(method="hybrid")``, or noise of the
+            same law in floating point, not rounded.
     """
 
     steps: int
     budget: Budget
     failure: Fraction
+    exact: bool = False
 
     @property
     def period(self) -> int:
@@ -63,8 +68,10 @@ class Recompute:
         """What no release's noise exceeds, but for the failure."""
         share = float(self.failure) / self.releases
         if self.budget.law == "gaussian":
-            return self.scale * -NormalDist().inv_cdf(share / 2.0)
-        return self.scale * -math.log(share)
+            tail = self.scale * -NormalDist().inv_cdf(share / 2.0)
+        else:
+            tail = self.scale * -math.log(share)
+        return tail + 0.5 if self.exact else tail  # rounding
 
     def errors(self) -> FloatArray:
         """Return E_t = (t - last release) + what noise may be, at all steps t = 1..T; t before the first."""
@@ -72,11 +79,21 @@ class Recompute:
         stale = t % self.period
         return np.where(t < self.period, t.astype(np.float64), stale + self.largest)
 
-    def readings(self, truth: IntArray, *, rng: np.random.Generator) -> Readings:
-        """Return what is released for a stream with that number of distinct items, by a simulation."""
+    def noise(self, seed: int) -> FloatArray:
+        """Return the noise of the releases; the seed is public."""
+        count = self.steps // self.period
+        if self.exact:
+            base = make_base("tree", budget=self.budget.part(Fraction(1, self.releases)), ticks=1)
+            key = hashlib.sha256(f"turnstile experiments {seed}".encode()).digest()
+            bank = base.bank(count, key=key, stream_id=bytes(16), purpose="experiments/releases")
+            return bank.at(np.zeros(1, dtype=np.int64))[0].astype(np.float64)
+        rng = np.random.default_rng([seed, 3])
+        return (rng.normal if self.budget.law == "gaussian" else rng.laplace)(0.0, self.scale, count)
+
+    def readings(self, truth: IntArray, *, noise: FloatArray) -> Readings:
+        """Return what is released for a stream with that number of distinct items, under :meth:`noise`."""
         t = np.arange(1, self.steps + 1)
         count = self.steps // self.period
-        noise = (rng.normal if self.budget.law == "gaussian" else rng.laplace)(0.0, self.scale, count)
         released = np.concatenate([[0.0], truth[self.period - 1 :: self.period][:count] + noise])
         value = released[t // self.period]
         error = self.errors()

@@ -178,12 +178,16 @@ def test_recomputing() -> None:
         assert allowed.max() == pytest.approx(recompute.period - 1 + recompute.largest)
 
 
-def test_recomputed_intervals_hold() -> None:
+@pytest.mark.parametrize("exact", [False, True])
+def test_recomputed_intervals_hold(exact: bool) -> None:
     """40 runs at failure 0.01: at most 4 misses (false alarm 5e-5); the error is not overstated threefold."""
     rng = np.random.default_rng(4)
     y = make_stream("window", steps=5000, rng=rng).distinct
-    recompute = Recompute(5000, budget=make_budget(rho=Fraction(1, 2)), failure=FAILURE)
-    shown = [recompute.readings(y, rng=rng) for _ in range(40)]
+    recompute = Recompute(5000, make_budget(rho=Fraction(1, 2)), FAILURE, exact=exact)
+    noises = [recompute.noise(seed) for seed in range(40)]
+    assert abs(np.std(noises) / recompute.scale - 1) < 5 / np.sqrt(2 * np.size(noises))
+    assert all(float(z).is_integer() for z in noises[0]) == exact
+    shown = [recompute.readings(y, noise=noise) for noise in noises]
     assert sum(bool(np.any((y < r.low) | (y > r.high))) for r in shown) <= 4
     worst = max(beyond(y, r.estimate) for r in shown)
     assert worst > recompute.largest / 3
@@ -200,7 +204,7 @@ def test_hybrid_of_both() -> None:
     recompute = Recompute(5000, budget=make_budget(rho=Fraction(1, 2)), failure=FAILURE)
     rng = np.random.default_rng(1)
     y = make_stream("unit", steps=5000, rng=rng).distinct
-    additive = recompute.readings(y, rng=rng)
+    additive = recompute.readings(y, noise=recompute.noise(1))
     other = replace(additive, estimate=np.full(5000, 7.0), low=np.zeros(5000), high=np.full(5000, 5000.0))
     both = recompute.combined(additive, other)
     large = additive.estimate > 2 * recompute.errors()
