@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from trilift.commands import reproduce_edit, reproduce_turnstile
+from trilift.commands import reproduce_edit, reproduce_trust, reproduce_turnstile
 
 __all__ = ["NAME", "app"]
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 reproduce_edit.add_to(app)
 reproduce_turnstile.add_to(app)
+reproduce_trust.add_to(app)
 
 
 @app.command("table1")
