@@ -15,7 +15,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         "trust",
         help="Planted faults, audits, kill points, hostile input, samplers, soak and supply chain: how "
-        "many cases were tried, and in how many trilift did what it should. Exit code 1 unless it did in all.",
+        "many cases were tried, and in how many trilift did what it should. Exit code 1 unless in all.",
     )(command)
 
 
