@@ -32,27 +32,27 @@ TITLES = {
 }
 
 _ABOUT = {
-    "faults": """Faults were planted into mechanisms, and the audit must call each of them a violation. A case
-        holds if it was caught.""",
-    "audits": """The same audit of the shipped mechanisms. A case holds if the lower confidence bound on the
-        epsilon that is really spent does not exceed the claim. That proves nothing by itself;
-        the proofs are in [privacy.md](privacy.md).""",
-    "kills": """A process that counts was killed with SIGKILL, and the counter opened again. A case holds if no
-        step that was seen is lost, and nothing is drawn anew: the released values are byte for
-        byte those of an undisturbed run.""",
-    "inputs": """Parameters, streams and texts that are wrong or look wrong. A case holds if it is handled as it
-        must be: refused in one line that says what was wrong, with nothing changed, or accepted
-        for exactly what it is.""",
-    "files": """Damaged, foreign and hostile artifacts and states. A case holds if the file is refused with one
-        line, in bounded time and memory.""",
-    "fuzz": """Random inputs and random orders of operations. A case holds if nothing went wrong but in the
-        ways that are documented.""",
-    "samplers": """Noise at scales and budgets far from the usual, with stuck random bits, and in forked processes
-        and threads. A case holds if the noise is exactly what was asked for, or is refused by
-        name.""",
-    "soak": """A chain counter over very many steps. A case holds if memory stays flat and a release at a
-        random step is exactly the one that integers, evaluated directly at that step alone,
-        give.""",
+    "faults": """Faults were planted into mechanisms, and the audit must call each of them a
+        violation. A case holds if it was caught.""",
+    "audits": """The same audit of the shipped mechanisms. A case holds if the lower confidence bound
+        on the epsilon that is really spent does not exceed the claim. That proves
+        nothing by itself; the proofs are in [privacy.md](privacy.md).""",
+    "kills": """A process that counts was killed with SIGKILL, and the counter opened again. A case
+        holds if no step that was seen is lost, and nothing is drawn anew: the
+        released values are byte for byte those of an undisturbed run.""",
+    "inputs": """Parameters, streams and texts that are wrong or look wrong. A case holds if it is
+        handled as it must be: refused in one line that says what was wrong, with
+        nothing changed, or accepted for exactly what it is.""",
+    "files": """Damaged, foreign and hostile artifacts and states. A case holds if the file is
+        refused with one line, in bounded time and memory.""",
+    "fuzz": """Random inputs and random orders of operations. A case holds if nothing went wrong
+        but in the ways that are documented.""",
+    "samplers": """Noise at scales and budgets far from the usual, with stuck random bits, and in
+        forked processes and threads. A case holds if the noise is exactly what was
+        asked for, or is refused by name.""",
+    "soak": """A chain counter over very many steps. A case holds if memory stays flat and a
+        release at a random step is exactly the one that integers, evaluated
+        directly at that step alone, give.""",
     "supply": """What is shipped, and what it is made from. A case holds if it is as it was recorded.""",
 }
 
