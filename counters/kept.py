@@ -14,7 +14,10 @@ __all__ = ["Kept"]
 
 
 class Kept:
-    """A counter whose position can be kept in a file that it holds.
+    """A counter whose position can be kept in a file that it holds, and which one process alone moves on.
+
+    A fork of the process has a copy of the counter: if both took steps, two streams would be released with
+    one noise, and their difference with none. So a counter moves in the process that made it only.
 
     Subclasses have ``_now``, their position, and a ``_lock``, and write a position down in ``_write``.
     """
@@ -22,6 +25,12 @@ class Kept:
     _held: StateLock | None = None  # the lock of a state that the counter keeps itself
     _lock: threading.Lock
     _now: Any
+    _process: int
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        self = super().__new__(cls)
+        self._process = os.getpid()
+        return self
 
     def _write(self, path: Path, position: Any) -> None:
         """Write the state that the counter has at a position."""
@@ -76,8 +85,19 @@ class Kept:
             self._move(self._now)
 
     def _move(self, position: Any) -> None:
-        """Go to a new position, on disk first where a state is kept: what fails changes nothing here."""
+        """Go to a new position, on disk first where a state is kept: what fails changes nothing here.
+
+        Raises:
+            StateError: this process is a fork of the one that made the counter, or the state was closed.
+            OSError: the state cannot be written.
+        """
         if self._held is not None:
             self._held.check()
+        if os.getpid() != self._process:
+            raise StateError(
+                "this counter belongs to the process that this one was forked from, and both would use the "
+                "same noise: make a counter in each process, or save it there and load it here"
+            )
+        if self._held is not None:
             self._write(self._held.path, position)
         self._now = position

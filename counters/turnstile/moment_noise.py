@@ -86,7 +86,7 @@ def _largest_share(base: ChainBase, ticks: Any) -> FloatArray:
     )
     total = np.asarray(sum(parts))
     most = np.minimum(tops[:, None], parts)
-    return np.asarray(np.minimum(sum(parts * most) / (total * total), 1.0))
+    return np.asarray(np.minimum(sum((parts / total) * (most / total)), 1.0))  # squares could underflow
 
 
 def _largest(values: Any) -> float:
