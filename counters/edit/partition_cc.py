@@ -23,7 +23,7 @@ from trilift.counters.edit.svt import MOST_STEPS, ceil_log
 from trilift.counters.edit.words import CONDITIONS, guarantee, simulation_lines
 from trilift.counters.state_file import exact_number
 from trilift.counters.statement import number
-from trilift.lift.checks import integer, rational
+from trilift.lift.checks import fail, integer, rational, show
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_of, mu_for
 from trilift.stream.keys import DigestBuilder
@@ -121,8 +121,10 @@ class PartitionDesign:
             ParameterError: an argument that is not acceptable.
         """
         eps, failure = rational("epsilon", epsilon, above=0), rational("delta", delta, above=0)
+        if not Fraction(4, 10**7) <= eps <= 4 * 10**7:  # a quarter of it is calibrated
+            raise fail("epsilon", "between 4e-7 and 4e7", epsilon)
         if failure >= 1:
-            raise ParameterError(f"delta must be below 1, got {delta}")
+            raise ParameterError(f"delta must be below 1, got {show(delta)}")
         n = integer("horizon", horizon, minimum=1, maximum=MOST_STEPS)
         rule = BotRule.make(high=high, resolution=resolution, clip=clip)
         mu = mu_for(eps / 4, ln_delta=_half(failure))

@@ -83,6 +83,11 @@ class SimPartRule:
             raise ParameterError("lengths need epsilon > 0 and a nominal length of at least 1")
         if self.folded == bool(self.drift) or (self.drift and self.drift < 4 / self.epsilon):
             raise ParameterError("lengths are folded without drift, or have a drift of at least 4/epsilon")
+        if self.epsilon > 2048:  # the least scale of exact Laplace noise is 2^-10
+            spent = f"{float(self.epsilon):.6g}"
+            raise ParameterError(
+                f"epsilon is too large: {spent} of it for the lengths of buckets, at most 2048"
+            )
 
     @property
     def scale(self) -> Fraction:
