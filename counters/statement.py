@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from trilift.counters.setup import Setup
 from trilift.counters.streamed import StreamSetup
 from trilift.counters.unbounded import UnboundedSetup
 
-__all__ = ["ANY_LENGTH", "CONDITIONS", "SIMULATION", "neighbours", "number", "privacy_statement"]
+__all__ = [
+    "ANY_LENGTH",
+    "CONDITIONS",
+    "SIMULATION",
+    "neighbours",
+    "number",
+    "privacy_statement",
+    "weakness",
+]
 
 SIMULATION = "SIMULATION: the noise comes from a public seed. NOTHING BELOW PROTECTS ANYBODY."
 
@@ -24,9 +33,37 @@ ANY_LENGTH = (
 )
 
 
+_STRONG = 20
+"""Budgets up to here are not called weak (e^20 is 5e8, which is weak already)."""
+
+
+def weakness(budget: Fraction, *, name: str = "epsilon") -> list[str]:
+    """Return the line that says what a huge budget means, or none.
+
+    >>> weakness(Fraction(1)), len(weakness(Fraction(10**9)))
+    ([], 1)
+    """
+    if budget <= _STRONG:
+        return []
+    return [
+        f"WEAK: {name} is past {_STRONG}. Noise may be so small that almost all released values are the true"
+        " ones: this is what was asked for, and it protects hardly anybody."
+    ]
+
+
 def number(value: Fraction) -> str:
     """Return a rational as it is written, or rounded where that would be long."""
-    return str(value) if value.denominator == 1 or len(str(value)) < 16 else f"{float(value):.12g}"
+    if max(abs(value.numerator), value.denominator).bit_length() < _LONG_BITS:
+        text = str(value)
+        return text if value.denominator == 1 or len(text) < 16 else f"{float(value):.12g}"
+    size = value.numerator.bit_length() - value.denominator.bit_length() + 1
+    if abs(size) < 1000:
+        return f"{float(value):.12g}"
+    power = math.ceil(size * math.log10(2))  # |value| < 2^size
+    return f"{'-' * (value < 0)}10^{power} or less"
+
+
+_LONG_BITS = 256
 
 
 def neighbours(setup: StreamSetup) -> str:
@@ -60,6 +97,7 @@ def privacy_statement(setup: StreamSetup, *, simulated: bool) -> str:
         lines += [*_unbounded(setup), CONDITIONS]
     else:
         lines += [*setup.statement_lines(), CONDITIONS]
+    lines += weakness(getattr(setup, "epsilon", Fraction(0)))
     return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from trilift.counters.edit.ledger import float_above
-from trilift.counters.statement import SIMULATION, number
+from trilift.counters.statement import SIMULATION, number, weakness
 from trilift.stream.gdp import ln_of
 
 __all__ = ["CONDITIONS", "delta_text", "edit_neighbours", "guarantee", "simulation_lines"]
@@ -57,7 +57,8 @@ def guarantee(epsilon: Fraction, *, delta: Fraction) -> str:
     >>> guarantee(Fraction(1, 2), delta=Fraction(1, 8))[-29:]
     'epsilon = 1/2, delta = 0.125.'
     """
-    return (
+    said = (
         "Guarantee: all released values together are (epsilon, delta)-differentially private with epsilon ="
         f" {number(epsilon)}, delta = {delta_text(delta)}."
     )
+    return "\n".join([said, *weakness(epsilon)])

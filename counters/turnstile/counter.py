@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from trilift.counters.kept import Kept
 from trilift.counters.lock import acquired
-from trilift.counters.statement import CONDITIONS
+from trilift.counters.statement import CONDITIONS, weakness
 from trilift.counters.turnstile import state as states
 from trilift.counters.turnstile.blueprint import Blueprint, Mechanism
 from trilift.counters.turnstile.budget import Budget, TurnstileLedger
@@ -20,7 +20,7 @@ from trilift.counters.turnstile.events import batches, one_event
 from trilift.counters.turnstile.items import Fingerprints
 from trilift.counters.turnstile.position import TurnstilePosition
 from trilift.counters.turnstile.reading import Reading, Readings
-from trilift.lift.checks import flag, integer
+from trilift.lift.checks import flag, integer, show
 from trilift.lift.errors import HorizonError, ParameterError, ReplayError, StateError
 from trilift.stream.keys import (
     DigestBuilder,
@@ -65,7 +65,7 @@ class TurnstileCounter(Kept):
     ) -> None:
         if encode is not None and not callable(encode):
             raise ParameterError("encode must be a function of an item")
-        key = simulation_key(seed) if seed is not None else new_key()
+        key = simulation_key(seed, name="simulation_seed") if seed is not None else new_key()
         self._start(blueprint, key, bytes(16) if seed is not None else new_stream_id(), seed, encode)
         self._keep(state)
 
@@ -144,6 +144,7 @@ class TurnstileCounter(Kept):
                 *plan.lines,
                 CONDITIONS,
                 plan.ledger.as_text(),
+                *weakness(plan.budget.amount, name="epsilon" if plan.budget.law == "laplace" else "rho"),
             ]
         )
 
@@ -177,7 +178,7 @@ class TurnstileCounter(Kept):
                 return self._now.replayed(wanted, (int(prints[0, 0]), int(prints[0, 1])), number)
             self._check_room(wanted - self.step)
             if wanted > self.step + 1:
-                raise StateError(f"step {wanted} is out of order: the next step is {self.step + 1}")
+                raise StateError(f"step {show(wanted)} is out of order: the next step is {self.step + 1}")
             after, readings = self._after(self._now, prints, np.array([number], dtype=np.int8))
             self._move(after)
             return readings[0] if len(readings) else None
