@@ -13,6 +13,9 @@ from trilift.lift.costs import mean_row_norms_sq, scales_array
 from trilift.lift.errors import ParameterError
 from trilift.lift.extremes import level_max_row_norms_sq, max_row_norm_sq
 from trilift.lift.interior import interior_row_norms_sq
+from trilift.lift.remembered import remembered
+from trilift.lift.stage import Stage
+from trilift.lift.windows import top_grams
 
 __all__ = ["OBJECTIVES", "ChainCost", "best_scales", "chain_cost", "horizon_scales"]
 
@@ -209,15 +212,27 @@ def chain_cost(
 
 def _interior(chain: Chain) -> tuple[FloatArray, FloatArray]:
     """Return each level's largest and mean squared row norm, seen through the weights of the level below."""
-    norms = [np.asarray(chain.levels[0].row_norms_sq())]
-    norms += [interior_row_norms_sq(stage, below=below) for below, stage in pairwise(chain.stages)]
+    norms = [_two(chain.levels[0].row_norms_sq())]
+    norms += [_stage_rows(stage, below) for below, stage in pairwise(chain.stages)]
     if chain.stages:
-        w, C = chain.stages[-1].w[:, None], chain.top.A
-        own = (C * C).sum(axis=1)
-        before, cross = np.zeros_like(own), np.zeros_like(own)  # nothing lies before the top's first row
-        before[1:], cross[1:] = own[:-1], (C[1:] * C[:-1]).sum(axis=1)
-        norms.append((1.0 - w) ** 2 * before + 2.0 * w * (1.0 - w) * cross + w**2 * own)
-    return np.array([rows.max() for rows in norms]), np.array([rows.mean() for rows in norms])
+        norms.append(_top_rows(chain.top, chain.stages[-1]))
+    return np.array([worst for worst, _ in norms]), np.array([mean for _, mean in norms])
+
+
+def _two(norms: FloatArray) -> tuple[float, float]:
+    return float(norms.max()), float(norms.mean())
+
+
+@remembered
+def _stage_rows(stage: Stage, below: Stage) -> tuple[float, float]:
+    return _two(interior_row_norms_sq(stage, below=below))
+
+
+@remembered
+def _top_rows(top: Stage, below: Stage) -> tuple[float, float]:
+    w, grams = below.w[:, None], top_grams(top, top.size)  # nothing lies before the top's first row
+    before, cross, own = grams[:, 1, 1], grams[:, 1, 2], grams[:, 2, 2]
+    return _two((1.0 - w) ** 2 * before + 2.0 * w * (1.0 - w) * cross + w**2 * own)
 
 
 def _additive(chain: Chain, q: FloatArray, norm: str) -> float:

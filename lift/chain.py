@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import choice, integer
+from trilift.lift.checks import choice, integer, show
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.interior import extreme_weights, interior_sensitivity, interior_sensitivity_sq
+from trilift.lift.remembered import remembered
 from trilift.lift.stage import Stage
 
 __all__ = ["NORMS", "Chain"]
@@ -91,7 +92,7 @@ class Chain:
         """
         steps = integer("horizon", horizon, minimum=1)
         if steps > self.capacity:
-            raise HorizonError(f"horizon {steps} is past the capacity {self.capacity} of the chain")
+            raise HorizonError(f"horizon {show(steps)} is past the capacity {self.capacity} of the chain")
         return steps
 
     def to_float(self) -> Chain:
@@ -145,6 +146,7 @@ class Chain:
         return self.level_sensitivities() if norm == "l1" else self.level_sensitivities_sq()
 
 
+@remembered
 def _top_sensitivity_sq(top: Stage, below: Stage) -> Any:
     """As :func:`_top_sensitivity`, for squared l2 norms."""
     D = top.B
@@ -159,6 +161,7 @@ def _top_sensitivity_sq(top: Stage, below: Stage) -> Any:
     return max((blend * blend).sum(axis=0).max() for blend in blends)
 
 
+@remembered
 def _top_sensitivity(top: Stage, below: Stage) -> Any:
     """Blended columns of the top: the column after the last is zero, and only extreme weights matter."""
     D = top.B

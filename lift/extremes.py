@@ -50,21 +50,40 @@ class _Level:
     local: Callable[[int, Digits, FloatArray], FloatArray]
 
 
+def _highest(x: FloatArray, y: FloatArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the indices of the points that may lie on the upper hull, by increasing x, no x twice.
+
+    Points on or below the line through both of their neighbours are dropped, every other one at a time, for
+    as long as many fall: what is left is few enough to be looked at one by one.
+    """
+    order = np.lexsort((-y, x))
+    order = order[np.diff(x[order], prepend=-np.inf) != 0]  # same weights, no larger cost
+    fallen = order.size
+    while 4 * fallen > order.size > 16:
+        fallen = 0
+        for first in (1, 2):
+            at = np.arange(first, order.size - 1, 2)
+            a, b, k = order[at - 1], order[at], order[at + 1]
+            low = at[(y[b] - y[a]) * (x[k] - x[a]) <= (y[k] - y[a]) * (x[b] - x[a])]
+            order = np.delete(order, low)
+            fallen += low.size
+    return order
+
+
 def _hull(x: FloatArray, y: FloatArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the indices of the strict upper hull of points in the plane, by increasing x."""
-    order = np.lexsort((-y, x))
+    order = _highest(x, y)
     kept: list[int] = []
-    for k in order:
-        if kept and x[kept[-1]] == x[k]:
-            continue  # same weights, no larger cost
+    px, py = x[order].tolist(), y[order].tolist()
+    for k in range(len(px)):
         while len(kept) > 1:
             a, b = kept[-2], kept[-1]
-            bend = (y[b] - y[a]) * (x[k] - x[a]) - (y[k] - y[a]) * (x[b] - x[a])
-            if bend > 1e-12 * abs(y[b]) * (x[k] - x[a]):
+            bend = (py[b] - py[a]) * (px[k] - px[a]) - (py[k] - py[a]) * (px[b] - px[a])
+            if bend > 1e-12 * abs(py[b]) * (px[k] - px[a]):
                 break
             kept.pop()
-        kept.append(int(k))
-    return np.array(kept, dtype=np.int64)
+        kept.append(k)
+    return np.asarray(order[kept], dtype=np.int64)
 
 
 def _prune(states: _States, edge: int) -> _States:
@@ -124,9 +143,9 @@ def _maximise(
     horizon: int,
     start: FloatArray,
     edge: int,
-    top: Callable[[int, FloatArray], FloatArray],
+    top: Callable[[Digits, FloatArray], FloatArray],
 ) -> float:
-    """Return the largest total over steps 0..horizon-1."""
+    """Return the largest total over steps 0..horizon-1; ``top`` gives costs of positions, shape (D, S)."""
     single = _States(start[None, :], np.zeros(1))
     sets = _Sets((single, single, single), single, horizon - 1)
     for level in levels:
@@ -135,8 +154,8 @@ def _maximise(
         # whole blocks exist only before the last one
         whole = [_block(level, sets, b, level.size, edge) if upper > b else cut for b in range(3)]
         sets = _Sets((whole[0], whole[1], whole[2]), cut, upper)
-    positions = range(sets.last + 1)
-    return max(float((sets.at(j).costs + top(j, sets.at(j).weights)).max()) for j in positions)
+    groups = sets.groups(0, sets.last + 1)
+    return max(float((below.costs + top(positions, below.weights)).max()) for positions, below in groups)
 
 
 def max_row_norm_sq(chain: Chain, horizon: int, *, scales: Any) -> float:
@@ -161,8 +180,8 @@ def _max_row(chain: Chain, n: int, squares: FloatArray) -> float:
     levels = [_row_level(stage, square) for stage, square in zip(chain.stages, squares, strict=False)]
     grams = squares[-1] * top_grams(chain.top, chain.top.size + 1)
 
-    def top(position: int, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("sa,ab,sb->s", weights, grams[position], weights))
+    def top(positions: Digits, weights: FloatArray) -> FloatArray:
+        return _quadratic(grams[positions], weights)
 
     return _maximise(levels, n, START_ROW, 0, top)
 
@@ -171,9 +190,15 @@ def _row_level(stage: Stage, square: float) -> _Level:
     grams = square * row_grams(stage)
 
     def local(block: int, digits: Digits, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("sa,dab,sb->ds", weights, grams[block, digits], weights, optimize=True))
+        return _quadratic(grams[block, digits], weights)
 
     return _Level(stage.size, row_steps(stage), local)
+
+
+def _quadratic(grams: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the squared norms of blended rows, shape (D, S), of Gram matrices (D, 3, 3), weights (S, 3)."""
+    pairs = (weights[:, :, None] * weights[:, None, :]).reshape(-1, 9)
+    return np.asarray(grams.reshape(-1, 9) @ pairs.T)
 
 
 def max_column_charge(chain: Chain, horizon: int, *, scales: Any, norm: str = "l1") -> float:
@@ -195,9 +220,9 @@ def max_column_charge(chain: Chain, horizon: int, *, scales: Any, norm: str = "l
     start = np.array([1.0, 0.0, 0.0])
     levels = [_column_level(stage, each, measure) for stage, each in zip(chain.stages, inverse, strict=False)]
 
-    def top(position: int, weights: FloatArray) -> FloatArray:
-        here, _ = column_parts(chain.top, min(position, chain.top.size), is_top=True)
-        return np.asarray(inverse[-1] * measure(here @ weights.T).sum(axis=0))
+    def top(positions: Digits, weights: FloatArray) -> FloatArray:
+        parts = (column_parts(chain.top, min(int(j), chain.top.size), is_top=True)[0] for j in positions)
+        return inverse[-1] * np.array([measure(here @ weights.T).sum(axis=0) for here in parts])
 
     return _maximise(levels, n, start, 2, top)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
+from trilift.lift.remembered import remembered
 from trilift.lift.stage import Stage
 
 __all__ = [
@@ -89,6 +90,11 @@ def interior_sensitivity_sq(stage: Stage, *, below: Stage | None = None) -> floa
 
     A Fraction when exact. It is convex in the weight too, so the extreme weights suffice.
     """
+    return _sensitivity_sq(stage, stage if below is None else below)
+
+
+@remembered
+def _sensitivity_sq(stage: Stage, below: Stage) -> float | Fraction:
     norms = _column_norms_sq(stage, extreme_weights(_weights_below(stage, below)))
     return norms.max() if isinstance(norms, Dyadic) else float(norms.max())
 
@@ -152,5 +158,10 @@ def interior_sensitivity(stage: Stage, *, below: Stage | None = None) -> float |
 
     A blended norm is a convex function of the weight, so it is largest at the least or the largest v.
     """
+    return _sensitivity(stage, stage if below is None else below)
+
+
+@remembered
+def _sensitivity(stage: Stage, below: Stage) -> float | Fraction:
     norms = _column_norms(stage, extreme_weights(_weights_below(stage, below)))
     return norms.max() if isinstance(norms, Dyadic) else float(norms.max())

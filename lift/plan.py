@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from trilift.lift.budget import OBJECTIVES, ChainCost, chain_cost
 from trilift.lift.chain import NORMS, Chain
-from trilift.lift.checks import choice, integer
+from trilift.lift.checks import choice, integer, show
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.interior import (
     interior_row_norms_sq,
@@ -110,7 +111,7 @@ def screen(shapes: list[Shape], horizon: int, *, objective: str, keep: int = 1) 
     search = _Search(stages, tops, objective, keep)
     search.walk(horizon, 0.0, (), 0)
     if not search.found:
-        raise HorizonError(f"no chain of the given candidates reaches horizon {horizon}")
+        raise HorizonError(f"no chain of the given candidates reaches horizon {show(horizon)}")
     return [names for _, names in search.found]
 
 
@@ -127,9 +128,9 @@ class _Search:
         self.rate = 0.9 * min(rates)
 
     def _offer(self, cost: float, names: tuple[str, ...]) -> None:
-        self.found.append((cost, names))
-        self.found.sort()
-        del self.found[self.keep :]
+        if len(self.found) < self.keep or (cost, names) < self.found[-1]:
+            insort(self.found, (cost, names))
+            del self.found[self.keep :]
 
     def walk(self, need: int, cost: float, names: tuple[str, ...], start: int) -> None:
         """Try all ways to serve ``need`` positions above the stages ``names``, which cost ``cost``."""
@@ -199,7 +200,7 @@ def plan(
     choice("objective", objective, OBJECTIVES)
     count = integer("keep", keep, minimum=1)
     shapes = [shape_of(stage, name=name, norm=norm) for name, stage in candidates.items()]
-    floats = {name: stage.to_float() for name, stage in candidates.items()}
+    floats = {name: stage.to_float() for name, stage in candidates.items()}  # which the stages remember
     best: tuple[float, tuple[str, ...], ChainCost] | None = None
     for names in screen(shapes, n, objective=objective, keep=count):
         trial = Chain(floats[names[-1]], [floats[name] for name in names[:-1]])

@@ -10,6 +10,7 @@ import numpy as np
 from trilift.lift.checks import numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
+from trilift.lift.remembered import remembered
 
 __all__ = ["FloatArray", "Stage", "lower_ones"]
 
@@ -112,9 +113,7 @@ class Stage:
 
     def to_float(self) -> Stage:
         """Return the stage with entries rounded to the nearest float64."""
-        if not self.is_exact:
-            return self
-        return Stage(*(part.to_float() for part in (self.A, self.B, self.w, self.g)))
+        return _rounded(self) if self.is_exact else self
 
     def defect(self) -> Any:
         """Return T_m - A B - w (1 - v)^T, shape (m, m): zero for a stage that holds exactly."""
@@ -132,7 +131,7 @@ class Stage:
 
     def column_norms(self) -> Any:
         """Return the l1 norms of B's columns, shape (m,) (floats, or Dyadic when exact)."""
-        return self.B.abs_sum(axis=0) if self.is_exact else np.abs(self.B).sum(axis=0)
+        return _column_norms(self)
 
     def sensitivity(self) -> float | Fraction:
         """Return b = largest l1 norm of a column of B (a Fraction when exact)."""
@@ -141,7 +140,7 @@ class Stage:
 
     def column_norms_sq(self) -> Any:
         """Return the squared l2 norms of B's columns, shape (m,) (floats, or Dyadic when exact)."""
-        return (self.B * self.B).sum(axis=0) if self.is_exact else (self.B**2).sum(axis=0)
+        return _column_norms_sq(self)
 
     def sensitivity_sq(self) -> float | Fraction:
         """Return b^2, b the largest l2 norm of a column of B (a Fraction when exact): for Gaussian noise.
@@ -153,10 +152,7 @@ class Stage:
 
     def row_norms_sq(self) -> Any:
         """Return q_i = |A_i|^2 + (1 - w_i)^2 |g|^2, shape (m,) (floats, or Dyadic when exact)."""
-        if self.is_exact:
-            rest = Dyadic(np.ones(self.size, dtype=np.int64)) - self.w
-            return (self.A * self.A).sum(axis=1) + rest * rest * (self.g * self.g).sum()
-        return (self.A**2).sum(axis=1) + (1.0 - self.w) ** 2 * (self.g @ self.g)
+        return _row_norms_sq(self)
 
     def cost_third(self, objective: str) -> float:
         """Return (b^2 q)^(1/3) with q the largest or the mean row norm: what adds up along a chain."""
@@ -179,3 +175,33 @@ class Stage:
         if self.size < 2:
             raise ParameterError("kappa needs a size of at least 2: log2(1) = 0")
         return float(2.0 * (self.cost_third(objective) / np.log2(self.size)) ** 3)
+
+
+@remembered
+def _rounded(stage: Stage) -> Stage:
+    return Stage(*(part.to_float() for part in (stage.A, stage.B, stage.w, stage.g)))
+
+
+def _shared(norms: Any) -> Any:
+    """Make an array fit to be remembered (Dyadic arrays are read-only anyway)."""
+    if not isinstance(norms, Dyadic):
+        norms.flags.writeable = False
+    return norms
+
+
+@remembered
+def _column_norms(stage: Stage) -> Any:
+    return _shared(stage.B.abs_sum(axis=0) if stage.is_exact else np.abs(stage.B).sum(axis=0))
+
+
+@remembered
+def _column_norms_sq(stage: Stage) -> Any:
+    return _shared((stage.B * stage.B).sum(axis=0) if stage.is_exact else (stage.B**2).sum(axis=0))
+
+
+@remembered
+def _row_norms_sq(stage: Stage) -> Any:
+    if stage.is_exact:
+        rest = Dyadic(np.ones(stage.size, dtype=np.int64)) - stage.w
+        return (stage.A * stage.A).sum(axis=1) + rest * rest * (stage.g * stage.g).sum()
+    return _shared((stage.A**2).sum(axis=1) + (1.0 - stage.w) ** 2 * (stage.g @ stage.g))

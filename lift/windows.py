@@ -9,10 +9,10 @@ the digit only.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from trilift.lift.remembered import remembered
 from trilift.lift.stage import Stage
 
 __all__ = ["START_ROW", "column_parts", "column_steps", "row_grams", "row_steps", "top_grams"]
@@ -23,7 +23,9 @@ START_ROW = np.array([0.0, 0.0, 1.0])
 """Weights of a step at the finest level: itself alone (positions t-2, t-1, t)."""
 
 
-_KEPT = 16  # stages are immutable and compared by identity; planning meets the same ones again and again
+_PLACE = np.arange(3)
+_LAG = np.abs(np.subtract.outer(_PLACE, _PLACE))  # of two window positions: how far apart they are,
+_LATER, _EARLIER = np.maximum.outer(_PLACE, _PLACE), np.minimum.outer(_PLACE, _PLACE)  # and which they are
 
 
 def _frozen(array: FloatArray) -> FloatArray:
@@ -31,7 +33,7 @@ def _frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-@lru_cache(maxsize=_KEPT)
+@remembered
 def row_steps(stage: Stage) -> FloatArray:
     """Return P of shape (m, 3, 3): weights on (J-2..J) = P[i] @ weights on (j-2..j), j = J m + i."""
     m, w = stage.size, stage.w
@@ -45,7 +47,7 @@ def row_steps(stage: Stage) -> FloatArray:
     return _frozen(P)
 
 
-@lru_cache(maxsize=_KEPT)
+@remembered
 def column_steps(stage: Stage) -> FloatArray:
     """Return P of shape (m, 3, 3): weights on (J..J+2) = P[i] @ weights on (j..j+2)."""
     m, v = stage.size, stage.v
@@ -58,30 +60,30 @@ def column_steps(stage: Stage) -> FloatArray:
     return _frozen(P)
 
 
-@lru_cache(maxsize=_KEPT)
+@remembered
 def row_grams(stage: Stage) -> FloatArray:
     """Return K of shape (3, m, 3, 3): inner products of the local rows at positions j-2, j-1, j.
 
     The first axis is the block: 0 for the first block (nothing lies before it), 1 for the second, 2 for all
     later ones. The local row of position (J, i) is A_i on block J and (1 - w_i) g on block J-1.
     """
-    m, r = stage.size, stage.inner
-    digits = np.arange(m)[:, None] + np.arange(-2, 1)[None, :]  # (m, 3)
-    own = np.where(digits >= 0, 2, 1)
-    rows = np.zeros((m, 3, 3, r))  # digit, window position, block offset, measurement
-    i, a = np.indices((m, 3))
-    rows[i, a, own] = stage.A[digits]
-    rows[i, a, own - 1] += (1.0 - stage.w[digits])[..., None] * stage.g
-    out = np.empty((3, m, 3, 3))
-    for block in range(3):
-        seen = rows.copy()
-        if block < 2:
-            seen[:, :, : 2 - block] = 0.0  # blocks before the stream
-        if block == 0:
-            seen[digits < 0] = 0.0  # positions before the stream
-        flat = seen.reshape(m, 3, 3 * r)
-        out[block] = flat @ flat.transpose(0, 2, 1)
+    A, rest = stage.A, 1.0 - stage.w
+    digits = np.arange(stage.size)[:, None] + np.arange(-2, 1)[None, :]  # below 0: of the block before
+    later, earlier = digits[:, _LATER], digits[:, _EARLIER]  # (m, 3, 3)
+    together = (later < 0) == (earlier < 0)
+    own = _lagged(A)[_LAG, later]
+    carried = rest[later] * rest[earlier] * (stage.g @ stage.g)
+    across = rest[later] * (A @ stage.g)[earlier]  # the earlier row's block is where the later one's g lies
+    out = np.empty((3, *own.shape))
+    out[0] = np.where(earlier >= 0, own, 0.0)
+    out[1] = np.where(together, own + np.where(earlier >= 0, carried, 0.0), across)
+    out[2] = np.where(together, own + carried, across)
     return _frozen(out)
+
+
+def _lagged(rows: FloatArray) -> FloatArray:
+    """Return <row_j, row_{j-lag}>, cyclically, for the lags 0, 1 and 2: shape (3, rows)."""
+    return np.array([np.einsum("ij,ij->i", rows, np.roll(rows, lag, axis=0)) for lag in range(3)])
 
 
 def top_grams(top: Stage, count: int) -> FloatArray:
@@ -89,12 +91,15 @@ def top_grams(top: Stage, count: int) -> FloatArray:
 
     Rows before the stream are zero; so is row k, which a tail names with weight zero.
     """
-    C = top.A
-    padded = np.zeros((2 + max(count, len(C)), C.shape[1]))
-    padded[2 : 2 + len(C)] = C
-    rows = np.stack([padded[a : a + count] for a in range(3)], axis=1)
-    result: FloatArray = rows @ rows.transpose(0, 2, 1)
-    return result
+    return _all_top_grams(top)[:count]
+
+
+@remembered
+def _all_top_grams(top: Stage) -> FloatArray:
+    k = top.size
+    padded = np.zeros((k + 3, top.inner))
+    padded[2 : 2 + k] = top.A
+    return _frozen(_lagged(padded)[_LAG, np.arange(k + 1)[:, None, None] + _LATER])
 
 
 def column_parts(stage: Stage, digit: int, *, is_top: bool) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ result is multiplied by 1 - 2**-46.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from trilift.lift.checks import choice, integer
 
@@ -31,7 +32,11 @@ def factorisation_lower_bound(size: int) -> float:
     >>> round(factorisation_lower_bound(2), 6)  # the best possible costs are sqrt(2) and sqrt(3/2)
     1.118034
     """
-    n = integer("size", size, minimum=1)
+    return _mean_singular_value(integer("size", size, minimum=1))
+
+
+@lru_cache(maxsize=64)  # n sines
+def _mean_singular_value(n: int) -> float:
     terms = (1.0 / (2.0 * math.sin((2 * j - 1) * math.pi / (4 * n + 2))) for j in range(1, n + 1))
     return math.fsum(terms) / n * _DOWN
 
