@@ -1,0 +1,133 @@
+"""The file of a budget: what was spent and by whom, one JSON object with a checksum, for its owner only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from trilift.counters.state_file import (
+    check_checksum,
+    exact_number,
+    read_record,
+    whole,
+    write_record,
+)
+from trilift.lift.errors import ArtifactFormatError
+
+__all__ = ["Entry", "Limits", "read_budget", "write_budget"]
+
+FORMAT = "trilift budget"
+VERSION = 1
+_MAX_BYTES = 16 << 20
+AMOUNTS = ("epsilon", "delta", "rho", "mu_sq")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be spent, and on which neighbours.
+
+    Attributes:
+        kind: "pure", "approximate", "zcdp" or "gdp".
+        amounts: the limits in the unit of the kind, by their names in :data:`AMOUNTS`; they add up.
+        max_contributions: rows (or edits) of one person.
+        neighbours: "rows", "edit", "extended edit", or None until the first counter decides.
+    """
+
+    kind: str
+    amounts: dict[str, Fraction]
+    max_contributions: int
+    neighbours: str | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release that was paid for.
+
+    Attributes:
+        by: who or what spent it, as it was said.
+        what: the counters, in words.
+        amounts: what it cost, in the unit of the budget.
+        counters: public identities of the counters (hexadecimal digits), so that none is charged twice.
+    """
+
+    by: str
+    what: str
+    amounts: dict[str, Fraction]
+    counters: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry for JSON, exact numbers as strings."""
+        return {
+            "by": self.by,
+            "what": self.what,
+            "amounts": {name: str(value) for name, value in self.amounts.items()},
+            "counters": list(self.counters),
+        }
+
+    @classmethod
+    def from_record(cls, record: Any) -> Self:
+        """Restore an entry.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is damaged.
+        """
+        texts = [record["by"], record["what"], *record["counters"]]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError
+        return cls(record["by"], record["what"], _amounts(record["amounts"]), tuple(record["counters"]))
+
+
+def _amounts(record: Any) -> dict[str, Fraction]:
+    amounts = {str(name): exact_number(text) for name, text in record.items()}
+    if not set(amounts) <= set(AMOUNTS) or min(amounts.values()) < 0:
+        raise ValueError
+    return amounts
+
+
+def write_budget(path: Path, limits: Limits, entries: tuple[Entry, ...]) -> None:
+    """Write a budget; the file is readable by its owner only, and appears whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; what was there before is unchanged.
+    """
+    write_record(
+        path,
+        record={
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": limits.kind,
+            "limits": {name: str(value) for name, value in limits.amounts.items()},
+            "max_contributions": limits.max_contributions,
+            "neighbours": limits.neighbours,
+            "entries": [entry.record() for entry in entries],
+        },
+    )
+
+
+def read_budget(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
+    """Read what :func:`write_budget` wrote.
+
+    Raises:
+        ArtifactFormatError: missing, damaged, or not a budget.
+    """
+    record = read_record(path, max_bytes=_MAX_BYTES)
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ArtifactFormatError(f"{path}: not a budget")
+    if record.get("version") != VERSION:
+        raise ArtifactFormatError(f"{path}: a budget of another version; a newer trilift may read it")
+    try:
+        check_checksum(record)
+        limits = Limits(
+            str(record["kind"]),
+            _amounts(record["limits"]),
+            whole(record["max_contributions"]),
+            None if record["neighbours"] is None else str(record["neighbours"]),
+        )
+        entries = tuple(Entry.from_record(entry) for entry in record["entries"])
+        if any(set(entry.amounts) != set(limits.amounts) for entry in entries):
+            raise ValueError
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+        raise ArtifactFormatError(f"{path}: a damaged budget") from None
+    return limits, entries
