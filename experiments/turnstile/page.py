@@ -16,6 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from trilift.experiments.edit.unreproduced import fill
+from trilift.experiments.turnstile.page_tables import (
+    by_budget,
+    coverage_table,
+    find,
+    number,
+    power,
+    pure_table,
+    runs_words,
+    speed_table,
+    streams_table,
+    table,
+)
 from trilift.experiments.turnstile.reference import REPRODUCED, RHOS, TOLERANCE, compared
 from trilift.lift.errors import ParameterError
 
@@ -36,22 +48,6 @@ SPEEDS = "turnstile_speeds.json"
 PICTURES = ("turnstile-factors.png", "turnstile-streams.png")
 
 _UNIT = ("A2 source split", "A2", "A2 centred", "A2g", "A2g centred", "A2g closer", "A3s", "A3")
-_STREAMED = ("A2 centred", "A2g centred", "A2g closer", "A2g few-heavy", "A3s centred", "hybrid")
-_LABELS = {
-    "A2 source split": "A2, the paper's split, strong threshold",
-    "A2": "A2, split by the table, weak threshold",
-    "A2 centred": "– centred",
-    "A2g": "A2g raw",
-    "A2g centred": "– centred",
-    "A2g closer": "– centred, closer (the default)",
-    "A2g few-heavy": "A2g, few-heavy",
-    "A3s": "A3s raw",
-    "A3s centred": "A3s centred",
-    "hybrid": "hybrid, centred",
-    "additive": "recomputation, E (half budget)",
-    "A4 raw": "A4 raw",
-    "A4": "– noise subtracted",
-}
 
 
 def keep(name: str, *, folder: Path, measurements: Path) -> Path:
@@ -106,43 +102,7 @@ def load_speeds(measurements: Path) -> list[dict[str, Any]]:
     return list(json.loads(path.read_text(encoding="utf-8"))["speeds"])
 
 
-# -- tables -------------------------------------------------------------------------------------------
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [list(header), ["---"] * len(header), *[list(row) for row in rows]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _number(value: float | None) -> str:
-    """Three digits, or all of a whole number below 10^5."""
-    if value is None:
-        return "none"
-    if value >= 1e5:
-        return f"{value:.2g}"
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _power(steps: int) -> str:
-    return f"10^{len(str(steps)) - 1}"
-
-
-def _find(points: Sequence[dict[str, Any]], **wanted: Any) -> dict[str, Any] | None:
-    return next((p for p in points if all(p.get(key) == value for key, value in wanted.items())), None)
-
-
-def _by_budget(points: Sequence[dict[str, Any]], names: Sequence[str], *, stream: str, key: str) -> str:
-    """A row an estimator, a column a rho, with T = 10^4 / 10^5 in a cell."""
-    horizons = sorted({p["T"] for p in points})
-    rows = []
-    for name in names:
-        cells = []
-        for rho in RHOS:
-            found = [_find(points, estimator=name, stream=stream, T=steps, rho=rho) for steps in horizons]
-            cells.append(" / ".join("" if p is None else _number(p[key]) for p in found))
-        if any(cell.strip(" /") for cell in cells):
-            rows.append([_LABELS.get(name, name), *cells])
-    return _table(["", *[f"ρ = {rho:g}" for rho in RHOS]], rows)
+# -- tables -----------------------------------------------------------------------------------------
 
 
 def _comparison(points: list[dict[str, Any]]) -> str:
@@ -156,92 +116,7 @@ def _comparison(points: list[dict[str, Any]]) -> str:
             some = [r for r in own if r["rho"] == rho]
             cells.append(" / ".join(f"{100 * r['off']:+.0f} %" for r in some))
         rows.append([f"{estimator}, {stream}", *cells])
-    return _table(["", *[f"ρ = {rho:g}" for rho in RHOS]], rows)
-
-
-def _streams(points: Sequence[dict[str, Any]], *, steps: int, rho: float) -> str:
-    own = [p for p in points if p["T"] == steps and p.get("rho") == rho]
-    streams = list(dict.fromkeys(p["stream"] for p in own if p["estimator"] == "A2g"))
-    rows = []
-    for stream in streams:
-        cells = []
-        for name in _STREAMED:
-            point = _find(own, estimator=name, stream=stream)
-            cells.append(
-                "" if point is None else f"{_number(point['factor'])} ({_number(point['ratio_95'])})"
-            )
-        additive = _find(own, estimator="additive", stream=stream)
-        cells.append("" if additive is None else _number(additive["largest_error"]))
-        rows.append([stream, *cells])
-    return _table(["stream", *_STREAMED, "recomputation: largest error"], rows)
-
-
-def _coverage(points: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    """Return the table of misses, and the most that a point has."""
-    rows = []
-    worst = 0
-    kinds = dict.fromkeys((p["base"], "rho" if "rho" in p else "epsilon", p["T"]) for p in points)
-    for base, law, steps in kinds:
-        own = [
-            p
-            for p in points
-            if (p["base"], p["T"]) == (base, steps) and law in p and p["coverage_misses"] is not None
-        ]
-        for name in dict.fromkeys(p["estimator"] for p in own):
-            some = [p for p in own if p["estimator"] == name]
-            if name in ("A2 centred", "A2g centred", "A2g closer", "A2g few-heavy", "A3s centred"):
-                continue  # the same intervals
-            most = max(p["coverage_misses"] for p in some)
-            worst = max(worst, most)
-            runs = {p["runs"] for p in some}
-            checks = sum(p["runs"] for p in some)
-            total = sum(p["coverage_misses"] for p in some)
-            label = f"{base}, {'ρ' if law == 'rho' else 'ε'}, T = {_power(steps)}"
-            rows.append([label, name, str(max(runs)), str(most), f"{total} of {checks}"])
-    header = ["noise", "intervals of", "runs", "most misses at one stream and budget", "all"]
-    return _table(header, rows), worst
-
-
-def _pure(points: Sequence[dict[str, Any]]) -> str:
-    """Figures for pure epsilon."""
-    horizons = sorted({p["T"] for p in points})
-    own = [p for p in points if "epsilon" in p and p["stream"] in ("unit", "heavy rotation", "heavy element")]
-    rows = []
-    for name in dict.fromkeys(p["estimator"] for p in own):
-        for stream in ("unit", "heavy rotation", "heavy element"):
-            some = [p for p in own if (p["estimator"], p["stream"]) == (name, stream)]
-            if not some:
-                continue
-            cells = [name, stream]
-            for steps in horizons:
-                point = _find(some, T=steps)
-                if point is None:
-                    cells += ["", ""]
-                elif name.startswith("A4"):
-                    cells += [f"β = {_number(point['additive'])}", ""]
-                else:
-                    cells += [_number(point["factor"]), _number(point["ratio_95"])]
-            rows.append(cells)
-    header = ["estimator", "stream"]
-    for steps in horizons:
-        header += [f"T = {_power(steps)}: factor", "95 %"]
-    return _table(header, rows)
-
-
-def _speed_table(rows: Sequence[dict[str, Any]]) -> str:
-    cells = [
-        [
-            r["estimator"],
-            f"ρ = {r['rho']:g}" if "rho" in r else f"ε = {r['epsilon']:g}",
-            _power(r["T"]),
-            str(r["every"]),
-            f"{r['updates_per_s']:,}",
-            str(r["grown_mb"]),
-        ]
-        for r in rows
-    ]
-    header = ["estimator", "budget", "T", "read every", "updates a second", "memory grown, MB"]
-    return _table(header, cells)
+    return table(["", *[f"ρ = {rho:g}" for rho in RHOS]], rows)
 
 
 def _farther(rows: Sequence[dict[str, Any]]) -> str:
@@ -249,16 +124,11 @@ def _farther(rows: Sequence[dict[str, Any]]) -> str:
     parts = []
     for r in rows:
         among = "among our runs" if r["among_runs"] else "not among our runs"
-        where = f"{r['estimator']} at T = {_power(r['T'])}, ρ = {r['rho']:g}"
+        where = f"{r['estimator']} at T = {power(r['T'])}, ρ = {r['rho']:g}"
         parts.append(
             f"{where} deviates by {100 * r['off']:+.0f} %; runs differ, and the reference is {among}."
         )
     return " ".join(parts)
-
-
-def _runs(points: Sequence[dict[str, Any]], estimator: str) -> str:
-    counts = {p["T"]: p["runs"] for p in points if p["estimator"] == estimator}
-    return ", ".join(f"{runs} at T = {_power(steps)}" for steps, runs in sorted(counts.items()))
 
 
 # -- the page -----------------------------------------------------------------------------------------
@@ -277,14 +147,14 @@ def page(measurements: Path) -> str:
     chain = load_points(measurements, start="turnstile_chain")
     pure = load_points(measurements, start="turnstile_pure")
     speed = load_speeds(measurements)
-    coverage, worst = _coverage([*toeplitz, *chain, *pure])
+    coverage, worst = coverage_table([*toeplitz, *chain, *pure])
     owed = [r for r in compared(toeplitz) if r["estimator"] in REPRODUCED]
     near = sum(abs(r["off"]) <= TOLERANCE for r in owed)
     far = [r for r in owed if abs(r["off"]) > TOLERANCE]
 
     def figure(name: str, stream: str, key: str) -> str:
-        point = _find(toeplitz, estimator=name, stream=stream, T=10**5, rho=1.0)
-        return "none" if point is None else _number(point[key])
+        point = find(toeplitz, estimator=name, stream=stream, T=10**5, rho=1.0)
+        return "none" if point is None else number(point[key])
 
     blocks = [
         "# Turnstile streams: results",
@@ -301,8 +171,8 @@ def page(measurements: Path) -> str:
         rule of the few-heavy option with the heavy rotation.""",
         "## Distinct items: insert all, remove all",
         f"""T/2 distinct items are inserted and removed, T = 10^4 / 10^5. Toeplitz root, simulated; runs:
-        {_runs(toeplitz, "A2g")}.""",
-        _by_budget(toeplitz, _UNIT, stream="unit", key="factor"),
+        {runs_words(toeplitz, "A2g")}.""",
+        by_budget(toeplitz, _UNIT, stream="unit", key="factor"),
         f"""The default ("closer") moves the centred estimate to where sums and scatter of the same noisy
         counters allow it to be. At T = 10^5, ρ = 1 the centred factor is
         {figure("A2g centred", "unit", "factor")}, the default's {figure("A2g closer", "unit", "factor")};
@@ -311,19 +181,19 @@ def page(measurements: Path) -> str:
         } at 95 % of the steps.""",
         "![Factors against rho](turnstile-factors.png)",
         "The same over certified chains, one run, with exact noise (A3 is read over the Toeplitz root only):",
-        _by_budget(chain, (*_UNIT[:-1], "hybrid"), stream="unit", key="factor"),
+        by_budget(chain, (*_UNIT[:-1], "hybrid"), stream="unit", key="factor"),
         "## Second moment",
         """What errors leave beyond 0.625 F2 at all steps, same stream, Toeplitz root and chains. "Raw" is the
         paper's estimate, which keeps the noise's own second moment.""",
-        _by_budget(toeplitz, ("A4 raw", "A4"), stream="unit", key="additive"),
-        _by_budget(chain, ("A4 raw", "A4"), stream="unit", key="additive"),
+        by_budget(toeplitz, ("A4 raw", "A4"), stream="unit", key="additive"),
+        by_budget(chain, ("A4 raw", "A4"), stream="unit", key="additive"),
         f"""The exact sketch itself (m rows for α = 0.5) was off by at most
         {100 * max(p["sketch_error"] for p in toeplitz if p["estimator"] == "A4"):.0f} % in any run on any
         stream.""",
         "## Recomputation",
         """E, what recomputing D now and then is off by at most, at half of the budget; the hybrid has it
         where D is large.""",
-        _by_budget(toeplitz, ("additive",), stream="unit", key="additive"),
+        by_budget(toeplitz, ("additive",), stream="unit", key="additive"),
         "## Against the reference",
         f"""Deviations of our medians from an independent simulation of one seed (T = 10^4 / 10^5). For A2,
         A2g, A4 and the recomputation {near} of {len(owed)} are within 30 %. {_farther(far)}
@@ -339,12 +209,12 @@ def page(measurements: Path) -> str:
         *window*,
         the newest √T of distinct items; *zipf*, frequencies like 1/rank; *frequent*, T/100 items 100 times;
         *random ±1* is not strict, so that all but A3s and the recomputation promise nothing.""",
-        _streams(toeplitz, steps=10**5, rho=1.0),
+        streams_table(toeplitz, steps=10**5, rho=1.0),
         "![Ratios by stream](turnstile-streams.png)",
         "T = 10^4:",
-        _streams(toeplitz, steps=10**4, rho=1.0),
+        streams_table(toeplitz, steps=10**4, rho=1.0),
         "Over certified chains, with exact noise, T = 10^5:",
-        _streams(chain, steps=10**5, rho=1.0),
+        streams_table(chain, steps=10**5, rho=1.0),
         "## Intervals",
         f"""β = 0.01 for all steps of a run together: of 40 runs at most 4 may miss. The most at any stream
         and budget is {worst}. Intervals of A2g are those of D_hat; "default" is the whole counter, whose
@@ -354,12 +224,12 @@ def page(measurements: Path) -> str:
         "## Pure ε = 1",
         """Exact discrete Laplace noise over chains. A4s is read 1000 times; A4's rows share the budget by
         their number m, A4s's by its few rows.""",
-        _pure(pure),
+        pure_table(pure),
         "## Speed",
         """Whole counters with exact noise on one core, distinct items inserted and removed; items are
         integers. Memory is by how much the process grew: 0 where making the stream, or a counter before,
         needed as much.""",
-        _speed_table(speed),
+        speed_table(speed),
     ]
     return "\n\n".join(block if block[:1] in "#|!" else fill(block) for block in blocks) + "\n"
 
