@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
-from trilift.lift.checks import integer
+from trilift.lift.checks import integer, show
 from trilift.lift.costs import row_norms_sq
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.stream.evaluate import Evaluator, blocks_with_previous
@@ -23,7 +23,7 @@ from trilift.stream.gaussian_ledger import GaussianLedger, check_gaussian_ledger
 from trilift.stream.gaussian_noise import GaussianReals, gaussian_digest
 from trilift.stream.keys import DigestBuilder, derive_key
 from trilift.stream.keystream import Keystream
-from trilift.stream.laplace import LaplaceRows
+from trilift.stream.laplace import LaplaceBlocks, LaplaceRows
 from trilift.stream.ledger import Ledger, check_ledger
 from trilift.stream.levels import MAX_PLACES
 from trilift.stream.noise import mechanism_digest
@@ -50,7 +50,7 @@ class _LaplaceSource:
         self._rows, self._stream = rows, Keystream(key)
 
     def draws(self, level: int, blocks: IntArray) -> Any:
-        return self._rows[level].sample(self._stream, level, blocks)
+        return LaplaceBlocks(self._rows[level], self._stream, level, blocks)
 
 
 class _OneBlock:
@@ -157,7 +157,7 @@ class NoiseBank:
         first = integer("start", start, minimum=0)
         last = integer("stop", stop, minimum=first)
         if last > self.horizon:
-            raise HorizonError(f"step {last} is past the horizon {self.horizon}")
+            raise HorizonError(f"step {show(last)} is past the horizon {self.horizon}")
         return self.at(np.arange(first, last))
 
     def at(self, steps: IntArray) -> Integers:

@@ -20,6 +20,7 @@ from trilift.lift.chain import Chain
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 from trilift.stream.levels import ChainLedger, LevelLedger
+from trilift.stream.rounding import round_floats
 
 __all__ = ["BlockDraws", "DrawSource", "Evaluator", "blocks_with_previous"]
 
@@ -29,7 +30,6 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 
 _UNIT = 2.0**-53
 _SAFETY = 1.0 + 2.0**-30
-_EXACT_LIMIT = 2.0**52
 
 
 class BlockDraws(Protocol):
@@ -73,6 +73,8 @@ class _Level:
         self.gamma = (len(kept) + 12) * _UNIT * _SAFETY
         self.largest_row = float(np.abs(self.A).sum(axis=1).max())
         self.norm_g = float(np.abs(self.g).sum())
+        # rows (A_i, 1 - w_i, w_i), for columns (z_j, g z_{j-1} + N'_{j-1}, N'_j)
+        self.blend = np.column_stack([self.A, 1.0 - self.w, self.w])
 
     @cached_property
     def exact(self) -> _ExactLevel:
@@ -127,7 +129,25 @@ class Evaluator:
 
     def floats(self, steps: IntArray) -> tuple[FloatArray, float]:
         """Return the noise at strictly increasing steps, and a bound on every entry's absolute error."""
+        if steps.size and int(steps[-1]) - int(steps[0]) == steps.size - 1:
+            return self._span(0, int(steps[0]), int(steps[-1]) + 1)
         return self._floats(0, steps)
+
+    def _span(self, index: int, start: int, stop: int) -> tuple[FloatArray, float]:
+        """Return the noise of consecutive positions: whole blocks by one matrix product, the ends cut off."""
+        level = self.levels[index]
+        first, last = start // level.size, (stop - 1) // level.size + 1  # blocks
+        if level.is_top or 4 * (stop - start) < (last - first) * level.size:
+            return self._floats(index, np.arange(start, stop))
+        begin = max(first - 1, 0)
+        above, above_error = self._span(index + 1, begin, last)
+        z, off = self._draws(index, np.arange(begin, last), spare=2)
+        draws = z[:, :-2]
+        carried = draws @ level.g + above  # g z_j + N'_j, for the block after
+        z[0, -2], z[1:, -2], z[:, -1] = 0.0, carried[:-1], above
+        values = (z[first - begin :] @ level.blend.T).reshape(-1)
+        error = self._error(level, _largest(draws), _largest(above), above_error, sum(off))
+        return values[start - first * level.size : stop - first * level.size], error
 
     def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
         level = self.levels[index]
@@ -135,11 +155,10 @@ class Evaluator:
             (z,), (off, _) = self._draws(index, np.zeros(1, dtype=np.int64))
             inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
             values = level.A[inside] @ z
-            largest_z = float(np.abs(z).max(initial=0.0))
-            return values, _SAFETY * (level.gamma * level.largest_row * largest_z + off)
+            return values, _SAFETY * (level.gamma * level.largest_row * _largest(z) + off)
         block, digit = np.divmod(positions, level.size)
         blocks = blocks_with_previous(block)
-        z, (off, off_carried) = self._draws(index, blocks)
+        z, off = self._draws(index, blocks)
         above, above_error = self._floats(index + 1, blocks)
         here = np.searchsorted(blocks, block)
         local = self._local(level, z, here, digit)
@@ -147,27 +166,42 @@ class Evaluator:
         before = np.where(block > 0, carried[here - 1], 0.0)
         w = level.w[digit]
         values = local + (1.0 - w) * before + w * above[here]
-        largest_z = float(np.abs(z).max(initial=0.0))
-        products = level.gamma * (level.largest_row + level.norm_g) * largest_z + off + off_carried
-        sizes = (
-            level.largest_row * largest_z
-            + 2.0 * level.norm_g * largest_z
-            + 2.0 * float(np.abs(above).max(initial=0.0))
-        )
-        return values, _SAFETY * (products + above_error + 16.0 * _UNIT * sizes)
+        return values, self._error(level, _largest(z), _largest(above), above_error, sum(off))
 
-    def _draws(self, index: int, blocks: IntArray) -> tuple[FloatArray, tuple[float, float]]:
+    @staticmethod
+    def _error(level: _Level, z: float, above: float, above_error: float, off: float) -> float:
+        """Bound the error of A_i z_j + (1 - w_i) (g z_{j-1} + N'_{j-1}) + w_i N'_j however it is added up.
+
+        As one dot product of length r + 2, whose factors and terms have been rounded a few times before: (r +
+        28) u times the sum of the terms' absolute values, that of g z counted twice; and what the draws and
+        N' are off by themselves.
+
+        Args:
+            level: the level.
+            z, above: largest absolute values of the draws and of N'.
+            above_error: bound on the error of N'.
+            off: what errors of draws do.
+        """
+        sizes = (level.largest_row + 2.0 * level.norm_g) * z + 2.0 * above
+        return _SAFETY * ((level.gamma + 16.0 * _UNIT) * sizes + off + above_error)
+
+    def _draws(
+        self, index: int, blocks: IntArray, *, spare: int = 0
+    ) -> tuple[FloatArray, tuple[float, float]]:
         """Return the draws z in units of the count, and what their errors beyond relative 2^-52 do.
 
-        That is a bound on the part of these errors in A_i z, for any i, and on their part in g z.
+        That is a bound on the part of these errors in A_i z, for any i, and on their part in g z. ``spare``
+        columns are left free at the end.
         """
         level = self.levels[index]
         drawn = self._source.draws(index, blocks)
+        z = np.empty((len(blocks), level.units.size + spare))
+        np.multiply(drawn.to_float(), level.units, out=z[:, : level.units.size])
         off = drawn.float_error * level.units
         if not np.any(off):
-            return drawn.to_float() * level.units, (0.0, 0.0)
+            return z, (0.0, 0.0)
         parts = float(np.max(np.abs(level.A) @ off)), float(np.abs(level.g) @ off)
-        return drawn.to_float() * level.units, (_SAFETY * parts[0], _SAFETY * parts[1])
+        return z, (_SAFETY * parts[0], _SAFETY * parts[1])
 
     @staticmethod
     def _local(level: _Level, z: FloatArray, here: IntArray, digit: IntArray) -> FloatArray:
@@ -230,16 +264,9 @@ class Evaluator:
             int64 array, or Python integers (dtype object) where they do not fit.
         """
         values, error = self.floats(steps)
-        scaled = np.ldexp(values, places) + 0.5
-        if not np.all(np.isfinite(scaled)):
-            raise ParameterError("epsilon is too small: the noise exceeds the range of floats")
-        margin = np.ldexp(error, places) * _SAFETY + inflate + 4.0 * _UNIT * (np.abs(scaled) + 1.0)
-        nearest = np.rint(scaled)
-        unsure = (np.abs(scaled - nearest) <= margin) | (np.abs(scaled) >= _EXACT_LIMIT)
-        if not unsure.any():
-            return np.floor(scaled).astype(np.int64)
-        result = np.where(unsure, 0.0, np.floor(scaled)).astype(np.int64)
-        exact = {int(i): self.round_exact(int(steps[i]), places=places) for i in np.flatnonzero(unsure)}
+        result: Integers
+        result, unsure = round_floats(values, error, places=places, inflate=inflate)
+        exact = {i: self.round_exact(int(steps[i]), places=places) for i in unsure.tolist()}
         if any(abs(value) >= 1 << 62 for value in exact.values()):
             result = result.astype(object)
         for i, value in exact.items():
@@ -253,6 +280,11 @@ class Evaluator:
         if shift <= 0:
             return num << -shift
         return (num + (1 << (shift - 1))) >> shift  # floor, also below zero
+
+
+def _largest(values: FloatArray) -> float:
+    """Return the largest absolute value."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def blocks_with_previous(block: IntArray) -> IntArray:

@@ -120,26 +120,55 @@ class Keystream:
         Raises:
             ParameterError: if an argument is out of range (the counter never wraps).
         """
+        numbers = stream_blocks(blocks)
+        for _, words in self.batches(level, numbers, count, start=start, most=max(1, numbers.size)):
+            return words
+        return np.empty((numbers.size, int(count)), dtype="<u4")  # no words: one of the two is zero
+
+    def batches(
+        self, level: int, blocks: Blocks, count: int, *, start: int = 0, most: int
+    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+        """Yield the words of :meth:`words` for at most ``most`` blocks at a time, in order.
+
+        Every batch is written over the one before: one buffer stays in the processor's cache, and one cipher
+        serves all blocks.
+
+        Args:
+            level, blocks, count, start: as for :meth:`words`.
+            most: blocks in a batch, >= 1.
+
+        Yields:
+            (number of blocks before, little-endian uint32 array (some, count)); nothing if there are no words.
+
+        Raises:
+            ParameterError: if an argument is out of range.
+        """
         start = integer("start", start, minimum=0, maximum=MAX_WORDS)
         count = integer("count", count, minimum=0, maximum=MAX_WORDS - start)
+        most = integer("most", most, minimum=1)
         numbers = stream_blocks(blocks)
         counter, skip = divmod(start, WORDS_PER_PIECE)
         first = nonce(PRIMARY, step=0, level=level, block=0, counter=counter)
-        out = np.empty((numbers.size, skip + count), dtype="<u4")
         if numbers.size == 0 or count == 0:
-            return out[:, skip:]
+            return
+        most = min(most, numbers.size)
         nonces = np.empty(numbers.size, dtype=_NONCE)
         nonces[:] = np.frombuffer(first, dtype=_NONCE)[0]
         nonces["block"] = numbers
+        buffer = np.empty((most, skip + count), dtype="<u4")
         width = 4 * (skip + count)
-        zeros, flat = bytes(width), nonces.tobytes()
-        target = out.view(np.uint8).reshape(-1).data
-        encryptor = self._encryptor(flat[:16])
-        for i in range(numbers.size):
-            if i:
-                encryptor.reset_nonce(flat[16 * i : 16 * i + 16])
-            encryptor.update_into(zeros, target[width * i : width * (i + 1)])
-        return out[:, skip:]
+        zeros, target = bytes(width), buffer.view(np.uint8).reshape(-1).data
+        slots = [target[width * k : width * (k + 1)] for k in range(most)]
+        flat = memoryview(nonces.tobytes())
+        encryptor = self._encryptor(bytes(flat[:16]))
+        reset, fill = encryptor.reset_nonce, encryptor.update_into
+        for begin in range(0, numbers.size, most):
+            some = min(most, numbers.size - begin)
+            for k, i in enumerate(range(16 * begin, 16 * (begin + some), 16)):
+                if i:
+                    reset(flat[i : i + 16])
+                fill(zeros, slots[k])
+            yield begin, buffer[:some, skip:]
 
     def further(self, region: int, level: int, block: int, address: int) -> Iterator[int]:
         """Yield the words of a secondary address.

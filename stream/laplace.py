@@ -39,10 +39,12 @@ from trilift.lift.checks import fail, integer
 from trilift.lift.errors import ParameterError
 from trilift.stream import thresholds
 from trilift.stream.draws import FLAGS, NEGATIVE, NONZERO, TAIL_EVENT, Draws, Part
-from trilift.stream.keystream import MAX_WORDS, TAIL, TIE, Blocks, WordSource, stream_blocks
+from trilift.stream.fast.calls import MOST_WIDTH, laplace_floats
+from trilift.stream.fast.switch import kernels
+from trilift.stream.keystream import MAX_WORDS, TAIL, TIE, Blocks, Keystream, WordSource, stream_blocks
 from trilift.stream.thresholds import Scale, Threshold
 
-__all__ = ["SAMPLER_ID", "LaplaceRows", "row_words", "variance"]
+__all__ = ["SAMPLER_ID", "LaplaceBlocks", "LaplaceRows", "row_words", "variance"]
 
 SAMPLER_ID = "trilift/laplace/1"
 _TAIL_BITS = 6  # 2^J >= 2^6 t
@@ -101,6 +103,34 @@ def _limits(scale: Scale) -> NDArray[np.uint32]:
     rules = (_threshold(scale, word) for word in range(row_words(scale)))
     limits = [_SIGN_LIMIT if rule is None else rule.floor(32) for rule in rules]
     return np.array(limits, dtype="<u4")
+
+
+@dataclass(frozen=True)
+class LaplaceBlocks:
+    """The draws of some blocks, made when they are asked for: what :mod:`trilift.stream.evaluate` reads.
+
+    Attributes:
+        rows: the plan.
+        source, level, numbers: where the words are.
+    """
+
+    rows: LaplaceRows
+    source: WordSource
+    level: int
+    numbers: NDArray[Any]
+
+    @property
+    def float_error(self) -> float:
+        """Zero: :meth:`to_float` errs by no more than relative 2^-52."""
+        return 0.0
+
+    def to_float(self) -> NDArray[np.float64]:
+        """Return float64 (blocks, rows), each within relative 2^-52 of the exact integer."""
+        return self.rows.floats(self.source, self.level, self.numbers)
+
+    def block(self, index: int) -> list[int]:
+        """Return the exact integers of one block, given by its place."""
+        return self.rows.sample(self.source, self.level, self.numbers[index, None]).block(0)
 
 
 @dataclass(frozen=True)
@@ -198,6 +228,24 @@ class LaplaceRows:
                 words = source.further(TAIL, level, int(numbers[i]), row)
                 draws.overrides[i, row] = self._continue(part.exact(i, k), row, words)
         return draws
+
+    def floats(self, source: WordSource, level: int, blocks: Blocks) -> NDArray[np.float64]:
+        """Return ``sample(source, level, blocks).to_float()``, by compiled kernels where they are in use.
+
+        Blocks with an undecided comparison or a tail event (one in 10^5 or fewer) are drawn by :meth:`sample`.
+
+        Raises:
+            ParameterError, StateError: as :meth:`sample` and :meth:`Draws.to_float`.
+        """
+        numbers = stream_blocks(blocks)
+        fits = isinstance(source, Keystream) and all(piece.width <= MOST_WIDTH for piece in self._pieces)
+        made = kernels(numbers.size * self._words) if fits else None
+        if made is None or not isinstance(source, Keystream):
+            return self.sample(source, level, numbers).to_float()
+        out = np.empty((numbers.size, len(self._scales)), dtype=np.float64)
+        for i in laplace_floats(made, self._pieces, source, level, numbers, out):
+            out[i] = self.sample(source, level, numbers[i : i + 1]).to_float()[0]
+        return out
 
     def _sample_piece(
         self, piece: _Piece, source: WordSource, level: int, numbers: NDArray[np.uint64]

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from trilift.lift.chain import Chain
 from trilift.stream.chain_noise import ChainNoise, chain_digest
-from trilift.stream.draws import Draws
 from trilift.stream.evaluate import DrawSource
 from trilift.stream.keystream import Keystream
-from trilift.stream.laplace import SAMPLER_ID, LaplaceRows
+from trilift.stream.laplace import SAMPLER_ID, LaplaceBlocks, LaplaceRows
 from trilift.stream.ledger import Ledger, check_ledger
 
 __all__ = ["Noise", "mechanism_digest"]
@@ -36,8 +35,8 @@ class _KeyedSource:
         self._stream = Keystream(key)
         self._rows = rows
 
-    def draws(self, level: int, blocks: IntArray) -> Draws:
-        return self._rows[level].sample(self._stream, level, blocks)
+    def draws(self, level: int, blocks: IntArray) -> LaplaceBlocks:
+        return LaplaceBlocks(self._rows[level], self._stream, level, blocks)
 
 
 class Noise(ChainNoise[Ledger]):

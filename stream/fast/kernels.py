@@ -1,0 +1,161 @@
+"""The loops that are compiled, as plain Python functions on arrays: nothing here imports numba.
+
+Compiled integers wrap silently and indices are not checked, so every function says what must hold before it is
+entered, and :mod:`trilift.stream.fast.calls`, the only caller, makes it hold. All arrays are C-contiguous and
+do not overlap, except that ``flags`` and ``octets`` are two views of one buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["compare", "decode", "decode_wide", "round_half_up"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+_TAIL = np.uint64(5)  # nonzero and tail event
+_LOW = np.uint64((1 << 32) - 1)
+_HALF, _TOP, _CARRY = np.uint64(32), np.uint64(56), np.uint64(61)
+_GATHER = np.uint64(0x0102040810204080)
+_LIMIT = 2.0**52
+_MARGIN = 2.0**-51  # four units of 2^-53
+
+
+def compare(words: Array, skip: int, limits: Array, flags: Array, marks: Array) -> None:
+    """Set ``flags[b, q] = words[b, skip + q] < limits[q]``, and ``marks[b]`` to whether a word equals its limit.
+
+    Args:
+        words: uint32 (nb, skip + count).
+        skip: words that are not compared.
+        limits: uint32 (count,).
+        flags: uint8 (at least nb, count).
+        marks: uint8 (at least nb,).
+    """
+    count = limits.shape[0]
+    for b in range(words.shape[0]):
+        ties = np.uint32(0)
+        for q in range(count):
+            word, limit = words[b, skip + q], limits[q]
+            flags[b, q] = word < limit
+            ties |= np.uint32(word == limit)
+        marks[b] = ties
+
+
+def decode(
+    octets: Array, start: int, width: int, rows: int, out: Array, first: int, column: int, marks: Array
+) -> None:
+    """Turn flags into the floats of rows that read at most 64 words.
+
+    Eight flags (bytes of 0 and 1) times 0x0102040810204080 have the flag of byte i at bit 56 + i; the other
+    products of bits lie below bit 56 or above bit 63, no two at one place, so nothing carries. The magnitude is
+    the bits above the three flags, at most 2^61 - 1, plus one: no overflow. A float is its nearest.
+
+    Args:
+        octets: uint64 (at least nb, count / 8), the flags of eight words each; nb = len(marks).
+        start: octet of the first row.
+        width: octets of a row, 1 to 8.
+        rows: start + width * rows <= count / 8.
+        out: float64 (blocks, columns).
+        first: row of ``out`` for the first block; first + nb <= blocks.
+        column: column of ``out`` for the first row; column + rows <= columns.
+        marks: uint8 (nb,), set to 1 where a nonzero draw has a tail event.
+    """
+    for b in range(marks.shape[0]):
+        at, events = start, np.uint64(0)
+        for r in range(rows):
+            bits = np.uint64(0)
+            for k in range(width):
+                bits |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
+                at += 1
+            events |= np.uint64((bits & _TAIL) == _TAIL)
+            value = np.float64((bits >> _THREE) + _ONE)
+            if bits & _TWO:
+                value = -value
+            if not bits & _ONE:
+                value = 0.0
+            out[first + b, column + r] = value
+        if events:
+            marks[b] = 1
+
+
+def decode_wide(
+    octets: Array,
+    start: int,
+    width: int,
+    rows: int,
+    powers: Array,
+    out: Array,
+    first: int,
+    column: int,
+    marks: Array,
+) -> None:
+    """Turn flags into the floats of rows that read more than 64 words, as :class:`trilift.stream.draws.Draws`.
+
+    Args:
+        octets, start, rows, out, first, column, marks: as for :func:`decode`.
+        width: octets of a row, 9 to 64: magnitudes below 2^512.
+        powers: float64, 2^(32 k) for k = 0 .. 2 * ceil(width / 8) - 1: products with 32-bit integers are exact.
+    """
+    limbs = (width + 7) // 8
+    for b in range(marks.shape[0]):
+        events = np.uint64(0)
+        for r in range(rows):
+            at = start + r * width
+            end = at + width
+            bits = np.uint64(0)
+            for k in range(8):
+                bits |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
+                at += 1
+            flags, total = bits, 1.0
+            for n in range(limbs):
+                above = np.uint64(0)
+                for k in range(min(8, end - at)):
+                    above |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
+                    at += 1
+                limb = (bits >> _THREE) | (above << _CARRY)
+                total += np.float64(limb & _LOW) * powers[2 * n]
+                total += np.float64(limb >> _HALF) * powers[2 * n + 1]
+                bits = above
+            events |= np.uint64((flags & _TAIL) == _TAIL)
+            if flags & _TWO:
+                total = -total
+            if not flags & _ONE:
+                total = 0.0
+            out[first + b, column + r] = total
+        if events:
+            marks[b] = 1
+
+
+def round_half_up(
+    values: Array, factor: float, margin: float, out: Array, unsure: Array
+) -> int:
+    """Set ``out`` to floor(factor values + 1/2) where a float decides it, and ``unsure`` where it does not.
+
+    Undecided is what lies within margin + 2^-51 (|u| + 1) of an integer, u = factor values + 1/2, what is not
+    below 2^52 in absolute value, and what is no number; only what is decided is converted to an integer.
+
+    Args:
+        values: float64 (k,).
+        factor: a power of two.
+        margin: >= 0.
+        out: int64 (k,); 0 where undecided.
+        unsure: bool (k,).
+
+    Returns:
+        How many are undecided.
+    """
+    count = 0
+    for i in range(values.shape[0]):
+        scaled = values[i] * factor + 0.5
+        whole = np.floor(scaled)
+        part = scaled - whole
+        size = abs(scaled)
+        near = margin + _MARGIN * (size + 1.0)
+        sure = (part > near) & (1.0 - part > near) & (size < _LIMIT)
+        out[i] = np.int64(whole if sure else 0.0)
+        unsure[i] = not sure
+        count += not sure
+    return count
