@@ -295,7 +295,7 @@ class GaussianDraws:
             margin += 4.0 * _UNIT * scaled
             margin += self.excess
             np.abs(scaled - np.rint(scaled), out=scaled)
-        return size, (scaled <= margin) | self._deep
+        return size, ~(scaled > margin) | self._deep  # what overflows compares with nothing: undecided
 
     def _integers(self) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
         """Return magnitudes, and those of them apart that floats do not decide."""

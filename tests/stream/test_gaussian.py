@@ -323,3 +323,12 @@ def test_what_does_not_fit() -> None:
         GaussianRows([1]).sample(stream(), 0, [-1])
     assert GaussianRows([]).sample(stream(), 0, [1]).to_int64().shape == (1, 0)
     assert GaussianRows([1]).sample(stream(), 0, []).to_int64().shape == (0, 1)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_draws_whose_floats_overflow_are_decided_exactly(negative) -> None:
+    """4.1 standard deviations of 2^1022 are past the range of floats, though not rare enough for balls."""
+    digits = int(math.erfc(4.1 / math.sqrt(2)) * 2**63)
+    value = draw(2**1022, digits, negative=negative, further=[7] * 64)
+    assert (value < 0) == negative
+    assert abs(Fraction(abs(value), 2**1022) - Fraction("4.1")) < Fraction(1, 10**12)
