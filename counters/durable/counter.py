@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import hmac
 import os
-import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Self
 
-from trilift.counters.durable.folder import Folder, Identity
-from trilift.counters.durable.journal import Journal, Tail
-from trilift.counters.durable.kinds import Integers, Kind, class_named, kind_of
+from trilift.counters.durable import lineage
+from trilift.counters.durable.folder import Folder
+from trilift.counters.durable.history import History
+from trilift.counters.durable.holding import Holding
+from trilift.counters.durable.identity import Identity
+from trilift.counters.durable.journal import Journal
+from trilift.counters.durable.kinds import class_named, kind_of
 from trilift.counters.durable.outside import KeySource, read_key
-from trilift.counters.durable.records import Entry, released_digest
 from trilift.counters.durable.within import (
+    forked,
     key_check,
+    key_of,
     load_arguments,
     loader,
     noise_key,
     own_arguments,
-    purpose_key,
     taken_over,
 )
-from trilift.counters.lock import StateLock, acquired
+from trilift.counters.lock import acquired
 from trilift.lift.checks import integer
-from trilift.lift.errors import (
-    ArtifactFormatError,
-    ParameterError,
-    ReplayError,
-    StateError,
-    TriliftError,
-)
+from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.keys import KEY_BYTES
 
 __all__ = ["DurableCounter"]
@@ -40,11 +36,10 @@ __all__ = ["DurableCounter"]
 JOURNAL_BYTES = 1 << 20
 """Size of a journal after which a snapshot is written."""
 
-_NEVER = {"save", "load", "skip", "of"}  # of the counter within: they would go past the journal
-_BROKEN = "a step was interrupted, and what the disk has of it is not known: open the folder again"
+_NEVER = {"save", "load", "skip", "of", "finish"}  # of the counter within: they would go past the journal
 
 
-class DurableCounter:
+class DurableCounter(Holding):
     """A counter whose steps are on the disk before their values are seen, whenever the process ends (new).
 
     A folder holds a snapshot and a journal of the checked inputs since; noise is a function of key and step,
@@ -64,9 +59,21 @@ class DurableCounter:
     an image of the whole disk, or older contents written back into the same files. Inodes must be lasting,
     which some network and FAT file systems do not promise: their counters are refused later.
 
+    A copy goes on in one of two ways, both written down. **Adopted** (``open(path, adopt=STEP)``), where the
+    original is gone for good and no step after STEP was ever seen: key and budget stay. **Forked**
+    (``DurableCounter(new_path, counter, fork=path)``), in any case: the new counter goes on from the exact
+    sum after the last step that is there, with a key and a budget of its own, and both are told as spent:
+    what it releases is what it would release for the whole stream, from the next step on, so its own
+    guarantee stands, and that of all releases together is the sum of the budgets (basic composition). Only
+    counters whose state does not depend on the key are forked: ``Counter``, ``GaussianCounter``,
+    ``BiasedCounter`` into each other, ``GaussianCC`` and ``HorizonGaussian`` into each other.
+
     Args:
         path: a folder that does not exist yet, or is empty.
         counter: a counter that has taken no step and keeps no state; it cannot be used by itself after.
+        fork: folder of a counter to go on from; nothing in it changes, but that it notes the fork (a copy
+            does not, and the original knows nothing of it).
+        fork_key: the ``key`` of that one.
         key: keep the key of the noise apart from the folder: 32 bytes, a function that returns them, or
             "env:NAME" or "file:PATH" where 64 hexadecimal digits stand. One key may serve many folders. The
             snapshots then hold no key (they hold other random bytes in its place), but counts and inputs as
@@ -89,35 +96,38 @@ class DurableCounter:
     >>> home.cleanup()
     """
 
-    _held: StateLock
-    _journal: Journal
-    _loaded: Callable[[int], tuple[Any, bytes | None]]
-
     def __init__(
         self,
         path: str | os.PathLike[str],
         counter: Any,
         *,
         key: KeySource | None = None,
+        fork: str | os.PathLike[str] | None = None,
+        fork_key: KeySource | None = None,
         journal_bytes: int = JOURNAL_BYTES,
     ) -> None:
         kind = kind_of(counter)
         limit = integer("journal_bytes", journal_bytes, minimum=1)
         outside = None if key is None else read_key(key)
+        if fork is None and fork_key is not None:
+            raise ParameterError("fork_key is of no use without fork")
         folder = Folder.made(path)
         with acquired(folder.path / "state") as held:
             folder.check_unused()
             folder.clean(newest=None)
             inner = taken_over(counter)
             try:
+                before = () if fork is None else forked(fork, inner, key=fork_key)
                 placeholder = None
                 if outside is not None:
                     kind.rekey(inner, noise_key(outside, inner))
                     placeholder = os.urandom(KEY_BYTES)
                 self._start(folder, held, inner, placeholder=placeholder, limit=limit)
-                folder.mark(0, self._check_key)
+                self._history = History(self._check_key)
+                folder.mark(self.step, self._check_key)
                 check = key_check(self._check_key)
-                folder.write_identity(Identity(type(inner).__name__, outside is not None, check))
+                self._identity = Identity(type(inner).__name__, outside is not None, check, before)
+                folder.write_identity(self._identity)
                 tail = self._begin(0)
             except BaseException:
                 if not folder.numbers():
@@ -125,17 +135,6 @@ class DurableCounter:
                 raise
             self._journal = Journal(folder.journal(0), key=self._check_key, tail=tail)
             self._loaded = loader(folder, type(inner), own_arguments(inner), outside)
-
-    def _start(
-        self, folder: Folder, held: StateLock, inner: Any, *, placeholder: bytes | None, limit: int
-    ) -> None:
-        self._folder, self._held, self._counter = folder, held, inner
-        self._kind: Kind = kind_of(inner)
-        self._placeholder, self._limit, self._number = placeholder, limit, 0
-        self._check_key = purpose_key(inner._key, inner, "durable/journal")
-        self._lock = threading.Lock()
-        self._broken: str | None = None
-        self._closed = False
 
     @classmethod
     def open(
@@ -145,6 +144,7 @@ class DurableCounter:
         key: KeySource | None = None,
         chain: Any = None,
         encode: Callable[[Any], Any] | None = None,
+        adopt: int | None = None,
         journal_bytes: int = JOURNAL_BYTES,
     ) -> Self:
         """Continue the counter of a folder after its last step, whatever ended the process before.
@@ -153,24 +153,25 @@ class DurableCounter:
             path: the folder.
             key: as it was made with.
             chain, encode: as for ``load`` of the counter within.
+            adopt: for a copy (a restored backup, a folder moved to another disk): number of the last step
+                that anybody may have seen a value of, 0 for none. You declare that the original is gone and
+                that no later step was released: if that is false, later steps share their noise.
             journal_bytes: as for the constructor.
 
         Raises:
             ArtifactFormatError: a file is missing or damaged.
             ParameterError: ``key``, ``chain`` or ``encode`` is missing, not needed, or not acceptable.
             ReplayError: going through the journal gives other values: the mechanism is another one.
-            StateError: no counter is here, or it is in use, or the folder is a copy, or steps that were
-                released are missing at the end.
+            StateError: no counter is here, or it is in use, or the folder is a copy (with ``adopt``: is none,
+                or its original is still there), or steps that were released are missing at the end.
             OSError: the folder cannot be written.
         """
         folder = Folder.found(path)
         limit = integer("journal_bytes", journal_bytes, minimum=1)
+        seen = None if adopt is None else integer("adopt", adopt, minimum=0)
         with acquired(folder.path / "state") as held:
-            identity = folder.read_identity()
-            if (key is not None) != identity.outside:
-                wanted = "was kept apart: pass key=" if identity.outside else "is in the folder: pass no key="
-                raise ParameterError(f"{path}: the key {wanted}")
-            outside = None if key is None else read_key(key)
+            identity = Identity.at(folder.path) if seen is None else Identity.left(folder.path)
+            outside = key_of(identity, key, folder.path)
             kind_class = class_named(identity.kind)
             extra = {"chain": chain} if "chain" in load_arguments(kind_class) else {}
             extra |= {"encode": encode} if "encode" in load_arguments(kind_class) else {}
@@ -178,55 +179,14 @@ class DurableCounter:
                 raise ParameterError(f"a {identity.kind} takes no such argument")
 
             loaded = loader(folder, kind_class, extra, outside)
-            numbers = folder.numbers()
-            if not numbers:
-                raise StateError(f"{path}: no counter was begun here: make one with DurableCounter")
-            inner, placeholder = loaded(numbers[-1])
+            inner, placeholder = loaded(folder.newest())
             counter = cls.__new__(cls)
             counter._start(folder, held, inner, placeholder=placeholder, limit=limit)
-            counter._number, counter._loaded = numbers[-1], loaded
+            counter._number, counter._loaded, counter._identity = folder.newest(), loaded, identity
             if not hmac.compare_digest(key_check(counter._check_key), identity.key_check):
                 raise ParameterError(f"{path}: the key is not that of this counter")
-            counter._recover()
+            counter._recover(seen)
         return counter
-
-    def _recover(self) -> None:
-        """Take the steps of the journal, and go on with it."""
-        folder, key = self._folder, self._check_key
-        _, tail = self._replay(self._number, self._counter)
-        marked = folder.marked(key)
-        if marked > self.step:
-            raise StateError(
-                f"{folder.path}: {marked} steps were released, {self.step} are there: the end of the "
-                "journal is lost, and taking the steps again would release them twice"
-            )
-        self._journal = Journal(folder.journal(self._number), key=key, tail=tail)
-        folder.mark(self.step, key)
-        folder.clean(newest=self._number)
-
-    def _replay(self, number: int, inner: Any) -> tuple[list[tuple[int, Any]], Tail]:
-        """Take the steps of a journal, and return what is released (after so many steps) and its end."""
-        path = self._folder.journal(number)
-        start, records, tail = self._folder.read(number, self._check_key)
-        if start != inner.step:
-            raise ArtifactFormatError(f"{path}: does not go on from its snapshot")
-        parts = []
-        for step, body in records:
-            try:
-                entry = Entry.unpacked(body)
-                if step != inner.step or entry.steps < 1:
-                    raise ValueError
-            except (ValueError, KeyError, TypeError, struct.error):
-                raise ArtifactFormatError(f"{path}: damaged journal (step {step + 1})") from None
-            if entry.skipped:
-                inner.skip(entry.skipped)
-                continue
-            inner._check_room(entry.steps)
-            released = self._kind.take(inner, entry.arrays)
-            if not hmac.compare_digest(released_digest(released), entry.released):
-                raise ReplayError(f"{path}: step {step + 1} was released with another value; not continued")
-            parts.append((step, released))
-        return parts, tail
 
     def __repr__(self) -> str:
         return f"DurableCounter({str(self._folder.path)!r}, {self._counter!r})"
@@ -241,10 +201,24 @@ class DurableCounter:
         return getattr(self._counter, name)
 
     @property
-    def step(self) -> int:
-        """Number of steps so far."""
-        step: int = self._counter.step
-        return step
+    def kind(self) -> str:
+        """Name of the class of the counter within."""
+        return type(self._counter).__name__
+
+    @property
+    def total_budget(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta of all releases that are known here, if this one is a fork or has forks.
+
+        Raises:
+            AttributeError: a counter that is never forked, and has another budget.
+        """
+        return lineage.total(self._counter, self._identity.before + self._identity.forks)
+
+    def privacy_statement(self) -> str:
+        """Return what is guaranteed, to whom, and what it rests on; with what forks have released too."""
+        text: str = self._counter.privacy_statement()
+        before, forks = self._identity.before, self._identity.forks
+        return text + (lineage.told(self._counter, before, forks) if before or forks else "")
 
     # -- counting -------------------------------------------------------------------------------
 
@@ -298,101 +272,12 @@ class DurableCounter:
             if count:
                 self._kept(lambda: self._counter.skip(count), skipped=count)
 
-    def released(self, first: int) -> list[tuple[int, Any]]:
-        """Return what was released from a step on, as pairs (number of the step, value).
-
-        The values are computed again from the last but one snapshot on: for whoever lost the end of them.
-
-        Args:
-            first: number of the first step wanted, from 1.
+    def finish(self) -> Any:
+        """End the stream, where the counter within can hide its end, and return what is released then.
 
         Raises:
-            ParameterError: not an integer >= 1.
-            ReplayError: the step lies before the snapshots that are there.
-            StateError: as :meth:`update`.
+            ParameterError: it cannot.
+            StateError, OSError: as :meth:`update`; or it has ended already.
         """
-        wanted = integer("first", first, minimum=1)
         with self._turn():
-            numbers = [number for number in self._folder.numbers() if number <= self._number]
-            starts = {number: self._folder.read(number, self._check_key)[0] for number in numbers}
-            fitting = [number for number in numbers if starts[number] < wanted]
-            if not fitting:
-                raise ReplayError(f"step {wanted} was taken and is no longer remembered")
-            inner, _ = self._loaded(fitting[-1])
-            pairs: list[tuple[int, Any]] = []
-            for number in numbers[numbers.index(fitting[-1]) :]:
-                for step, released in self._replay(number, inner)[0]:
-                    pairs += self._kind.pairs(step, released)
-            return [pair for pair in pairs if pair[0] >= wanted]
-
-    # -- keeping --------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Give the folder free for others; nothing is released from then on. Leaving ``with`` closes too."""
-        with self._lock:
-            self._closed = True
-            self._journal.close()
-            self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
-
-    # -- inside ---------------------------------------------------------------------------------
-
-    def _most(self) -> int:
-        return 2 if hasattr(self._counter, "_prints") else 1
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Let one thread go on; in a fork, before a lock that another thread of its parent may have held."""
-        if not self._closed:
-            self._held.check()
-        with self._lock:
-            if self._closed:
-                raise StateError(f"{self._folder.path} was closed: continue it with DurableCounter.open")
-            if self._broken is not None:
-                raise StateError(f"{self._folder.path}: {self._broken}")
-            yield
-
-    def _taken(self, arrays: tuple[Integers, ...]) -> Any:
-        self._counter._check_room(len(arrays[0]))
-        return self._kept(lambda: self._kind.take(self._counter, arrays), arrays=arrays)
-
-    def _kept(self, act: Callable[[], Any], *, skipped: int = 0, arrays: tuple[Integers, ...] = ()) -> Any:
-        """Do some steps and keep them. Whatever fails or interrupts half-way ends the counter's use."""
-        inner = self._counter
-        before, step = inner._now, inner.step
-        self._broken = _BROKEN
-        try:
-            released = act()
-        except TriliftError:
-            if inner._now is before:
-                self._broken = None
-            raise
-        digest = released_digest(() if released is None else released)
-        self._journal.append(step, Entry(skipped, arrays, digest).packed())
-        self._folder.mark(inner.step, self._check_key)
-        if self._journal.size > self._limit:
-            self._rotate()
-        self._broken = None
-        return released
-
-    def _begin(self, number: int) -> Tail:
-        inner = self._counter
-
-        def write(path: Any) -> None:
-            self._kind.write(inner, path, self._placeholder)
-
-        return self._folder.begin(number, key=self._check_key, step=inner.step, write=write)
-
-    def _rotate(self) -> None:
-        """Write a snapshot, and go on with an empty journal."""
-        number = self._number + 1
-        tail = self._begin(number)
-        old, self._number = self._journal, number
-        self._journal = Journal(self._folder.journal(number), key=self._check_key, tail=tail)
-        old.close()
-        self._folder.clean(newest=number)
+            return self._kept(lambda: self._kind.finish(self._counter), finished=True)

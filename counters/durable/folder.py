@@ -2,6 +2,7 @@
 
     identity    what is kept, and what the folder is: inodes, which no copy shares
     state.N     snapshot number N, readable by its class alone, and the one before it
+    history.N   digests of all inputs until then
     journal.N   what came after it
     released    how many steps are known to be kept: a mark, written after the disk has them
     state.lock  locked for as long as the counter lives
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import struct
@@ -21,31 +21,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from trilift.counters.durable import journal as journals
+from trilift.counters.durable.identity import Identity, Place
 from trilift.counters.durable.journal import Tail
-from trilift.counters.state_file import check_checksum, checksum, read_record
+from trilift.counters.durable.places import place_of, place_of_path
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, StateError
 
-__all__ = ["Folder", "Identity"]
+__all__ = ["Folder"]
 
-FORMAT = "trilift durable counter"
-VERSION = 1
-_NUMBERED = re.compile(r"(state|journal)\.(0|[1-9][0-9]{0,17})")
+_NUMBERED = re.compile(r"(state|history|journal)\.(0|[1-9][0-9]{0,17})")
 _KNOWN = {"identity", "released", "state.next", "state.lock"}
 _MARK = struct.Struct("<Q")
 _CHECK = 16
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What a folder says of itself: the class of its counter, where the key is, and a check of the key."""
-
-    kind: str
-    outside: bool
-    key_check: str
 
 
 @dataclass(frozen=True)
@@ -103,6 +92,17 @@ class Folder:
         found = (_NUMBERED.fullmatch(name) for name in os.listdir(self.path))
         return sorted(int(match[2]) for match in found if match and match[1] == kind)
 
+    def newest(self) -> int:
+        """Return the number of the newest snapshot.
+
+        Raises:
+            StateError: no counter was begun here.
+        """
+        numbers = self.numbers()
+        if not numbers:
+            raise StateError(f"{self.path}: no counter was begun here: make one with DurableCounter")
+        return numbers[-1]
+
     def check_unused(self) -> None:
         """Check that no counter was ever begun here.
 
@@ -115,9 +115,9 @@ class Folder:
         if used:
             raise StateError(f"{self.path} holds a counter: continue it with DurableCounter.open(path)")
 
-    def clean(self, *, newest: int | None) -> None:
-        """Remove what an interrupted write left, and snapshots before the last but one."""
-        keep = set() if newest is None else {newest - 1, newest}
+    def clean(self, *, newest: int | None, before: int = 1) -> None:
+        """Remove what an interrupted write left, and all snapshots but the newest and so many before it."""
+        keep = set() if newest is None else set(range(newest - before, newest + 1))
         for name in os.listdir(self.path):
             match = _NUMBERED.fullmatch(name)
             left = name == "state.next" or name.endswith(".part")
@@ -128,53 +128,18 @@ class Folder:
     # -- identity -------------------------------------------------------------------------------
 
     def write_identity(self, identity: Identity) -> None:
-        """Write what the folder is; its inode and the file's own are bound in."""
+        """Write what the folder is; where it and the file lie is bound in."""
 
-        def content(inode: int) -> bytes:
-            record: dict[str, Any] = {
-                "format": FORMAT,
-                "version": VERSION,
-                "kind": identity.kind,
-                "outside": identity.outside,
-                "key_check": identity.key_check,
-                "folder": os.stat(self.path).st_ino,
-                "file": inode,
-            }
-            record["checksum"] = checksum(record)
-            return json.dumps(record).encode("ascii")
+        def content(file: int) -> bytes:
+            return identity.packed(Place(place_of_path(self.path), file, str(self.path)))
 
         self._write("identity", content)
 
-    def read_identity(self) -> Identity:
-        """Read it.
-
-        Raises:
-            ArtifactFormatError: damaged, or of a newer version.
-            StateError: the folder is a copy.
-        """
-        path = self.path / "identity"
-        record = read_record(path, max_bytes=1 << 16)
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise ArtifactFormatError(f"{path}: not of a durable counter")
-        if record.get("version") != VERSION or isinstance(record["version"], bool):
-            version = show(record.get("version"))
-            raise ArtifactFormatError(f"{path}: version {version}, this library reads {VERSION}")
-        try:
-            check_checksum(record)
-            identity = Identity(record["kind"], bool(record["outside"]), str(record["key_check"]))
-            where = (record["folder"], record["file"])
-        except (KeyError, TypeError, ValueError):
-            raise ArtifactFormatError(f"{path}: damaged") from None
-        if where != (os.stat(self.path).st_ino, path.stat().st_ino):
-            raise StateError(
-                f"{self.path} is a copy of a counter's folder: two continuations would release two "
-                "streams with one noise; continue the original, or make a new counter (new key, new budget)"
-            )
-        return identity
-
     # -- snapshots and journals -----------------------------------------------------------------
 
-    def begin(self, number: int, *, key: bytes, step: int, write: Callable[[Path], None]) -> Tail:
+    def begin(
+        self, number: int, *, key: bytes, step: int, write: Callable[[Path], None], history: bytes
+    ) -> Tail:
         """Write a snapshot and the empty journal that goes on from it, and return where that ends.
 
         Args:
@@ -182,36 +147,54 @@ class Folder:
             key: of the journal's checks.
             step: steps so far.
             write: writes the snapshot to a path, durably.
+            history: what is to be beside it.
 
         Raises:
             OSError: one cannot be written.
         """
         waiting = self.path / "state.next"
         write(waiting)
-        state = hashlib.sha256(waiting.read_bytes()).digest()
+        self._write(f"history.{number}", lambda _: history)
+        state = _digest(waiting.read_bytes(), history)
 
-        def content(inode: int) -> bytes:
-            return journals.header(key, generation=number, step=step, inode=inode, state=state)
+        def content(place: int) -> bytes:
+            return journals.header(key, generation=number, step=step, place=place, state=state)
 
         data = self._write(f"journal.{number}", content)
         os.replace(waiting, self.state(number))  # from here on, it counts
         _sync(self.path)
         return Tail(len(data), len(data), data[-_CHECK:])
 
-    def read(self, number: int, key: bytes) -> tuple[int, list[tuple[int, bytes]], Tail]:
+    def history(self, number: int) -> bytes:
+        """Return the history beside a snapshot, not checked.
+
+        Raises:
+            ArtifactFormatError: it is missing.
+        """
+        return _whole(self.path / f"history.{number}")
+
+    def read(
+        self, number: int, key: bytes, *, anywhere: bool = False
+    ) -> tuple[int, list[tuple[int, bytes]], Tail]:
         """Return the steps before a journal, its records, and where it ends.
+
+        Args:
+            number: of the journal.
+            key: of its checks.
+            anywhere: whether it may be a copy.
 
         Raises:
             ArtifactFormatError: missing, damaged, a copy, or of another snapshot.
         """
         path = self.journal(number)
+        state = _digest(_whole(self.state(number)), self.history(number))
         try:
-            state = hashlib.sha256(self.state(number).read_bytes()).digest()
             with open(path, "rb") as file:
-                inode, data = os.fstat(file.fileno()).st_ino, file.read()
+                place, data = place_of(file.fileno()), file.read()
         except OSError as error:
             raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
-        return journals.scan(path, data, key=key, generation=number, inode=inode, state=state)
+        where = None if anywhere else place
+        return journals.scan(path, data, key=key, generation=number, place=where, state=state)
 
     # -- the mark -------------------------------------------------------------------------------
 
@@ -230,10 +213,7 @@ class Folder:
             ArtifactFormatError: missing or damaged.
         """
         path = self.path / "released"
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
+        data = _whole(path)
         if len(data) == _MARK.size + _CHECK:
             (step,) = _MARK.unpack_from(data)
             if hmac.compare_digest(data[_MARK.size :], _mark_check(step, key)):
@@ -243,12 +223,12 @@ class Folder:
     # -- inside ---------------------------------------------------------------------------------
 
     def _write(self, name: str, content: Callable[[int], bytes]) -> bytes:
-        """Replace a file, durably, by bytes that may name the file's inode; return them."""
+        """Replace a file, durably, by bytes that may name the file's place; return them."""
         partial = self.path / f"{name}.part"
         partial.unlink(missing_ok=True)
         handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb") as file:
-            data = content(os.fstat(file.fileno()).st_ino)
+            data = content(place_of(file.fileno()))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -264,6 +244,17 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _whole(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _digest(state: bytes, history: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(state).digest() + hashlib.sha256(history).digest()).digest()
 
 
 def _is_ours(name: str) -> bool:

@@ -33,17 +33,17 @@ def _hash(key: bytes, *parts: bytes) -> bytes:
     return hashlib.blake2b(b"".join(parts), key=key, digest_size=_CHECK).digest()
 
 
-def header(key: bytes, *, generation: int, step: int, inode: int, state: bytes) -> bytes:
+def header(key: bytes, *, generation: int, step: int, place: int, state: bytes) -> bytes:
     """Return the beginning of a journal.
 
     Args:
         key: 32 bytes that checks are made with.
         generation: number of the snapshot that the journal goes on from.
         step: steps before the first record.
-        inode: of the file itself; a copy has another one.
-        state: SHA-256 of the snapshot.
+        place: of the file itself; a copy has another one.
+        state: a digest of the snapshot.
     """
-    fields = _FIELDS.pack(MAGIC, VERSION, generation, step, inode, state)
+    fields = _FIELDS.pack(MAGIC, VERSION, generation, step, place, state)
     return fields + _hash(key, b"header", fields)
 
 
@@ -62,7 +62,7 @@ class Tail:
 
 
 def scan(
-    path: Path, data: bytes, *, key: bytes, generation: int, inode: int, state: bytes
+    path: Path, data: bytes, *, key: bytes, generation: int, place: int | None, state: bytes
 ) -> tuple[int, list[tuple[int, bytes]], Tail]:
     """Return the steps before the first record, all records (steps before it, body), and where they end.
 
@@ -70,7 +70,7 @@ def scan(
         path: for messages.
         data: the file's bytes.
         key, generation, state: as for :func:`header`.
-        inode: of the file that was read.
+        place: of the file that was read; None where a copy is to be read too.
 
     Raises:
         ArtifactFormatError: damaged, not of this folder, or of another snapshot.
@@ -78,7 +78,7 @@ def scan(
     if len(data) < HEADER_BYTES:
         raise ArtifactFormatError(f"{path}: damaged journal (too short)")
     fields, check = data[: _FIELDS.size], data[_FIELDS.size : HEADER_BYTES]
-    magic, version, number, start, place, snapshot = _FIELDS.unpack(fields)
+    magic, version, number, start, written, snapshot = _FIELDS.unpack(fields)
     if magic != MAGIC:
         raise ArtifactFormatError(f"{path}: not a journal")
     if version != VERSION:
@@ -87,7 +87,7 @@ def scan(
         raise ArtifactFormatError(f"{path}: damaged journal, or that of another counter")
     if snapshot != state:
         raise ArtifactFormatError(f"{path}: the snapshot beside it is not the one that it continues")
-    if place != inode:
+    if place is not None and place != written:
         raise ArtifactFormatError(f"{path}: is a copy of a journal, and is not continued")
     records, chain, at = [], check, HEADER_BYTES
     while len(data) - at >= HEAD_BYTES:

@@ -65,6 +65,12 @@ class Kind(Protocol):
     def rekey(self, counter: Any, key: bytes) -> None:
         """Give a loaded counter the key that its state did not hold."""
 
+    def restart(self, counter: Any, key: bytes) -> None:
+        """Put a counter back to its first step, under a key."""
+
+    def finish(self, counter: Any) -> Any:
+        """End the stream, and return what is released then."""
+
 
 class _Sums:
     """Counters of numbers."""
@@ -82,6 +88,17 @@ class _Sums:
     def write(self, counter: Any, path: Path, key: bytes | None) -> None:
         snapshot = counter._snapshot(counter._now)
         self._states.write(path, snapshot if key is None else dataclasses.replace(snapshot, key=key))
+
+    def rekey(self, counter: Any, key: bytes) -> None:
+        now = counter._now
+        self.restart(counter, key)
+        counter._now = now
+
+    def restart(self, counter: Any, key: bytes) -> None:
+        raise NotImplementedError
+
+    def finish(self, counter: Any) -> Any:
+        raise ParameterError(f"a {type(counter).__name__} has no end to be shown")
 
 
 class _Plain(_Sums):
@@ -102,11 +119,10 @@ class _Plain(_Sums):
     def single(self, counter: Any, released: Any) -> Any:
         return released[-1] if counter.setup.dimension is not None else super().single(counter, released)
 
-    def rekey(self, counter: Any, key: bytes) -> None:
-        now, made = counter._now, counter._made
+    def restart(self, counter: Any, key: bytes) -> None:
+        made = counter._made
         epochs = {} if made is None else dict(made.records)
         counter._start(counter._setup, key, counter._stream_id, counter._simulated, epochs)
-        counter._now = now
 
 
 class _Edit(_Sums):
@@ -125,10 +141,8 @@ class _Edit(_Sums):
     def take(self, counter: Any, arrays: tuple[Integers, ...]) -> Any:
         return as_array(counter._advance(arrays[0]), counter.rule.places)
 
-    def rekey(self, counter: Any, key: bytes) -> None:
-        now = counter._now
+    def restart(self, counter: Any, key: bytes) -> None:
         counter._start(counter._design, key, counter._stream_id, counter._simulated)
-        counter._now = now
 
 
 class _Prefix(_Edit):
@@ -137,10 +151,8 @@ class _Prefix(_Edit):
     def take(self, counter: Any, arrays: tuple[Integers, ...]) -> Any:
         return as_array(counter._advance(arrays[0]), counter.setup.output_places)
 
-    def rekey(self, counter: Any, key: bytes) -> None:
-        now = counter._now
+    def restart(self, counter: Any, key: bytes) -> None:
         counter._start(counter._setup, key, counter._stream_id, counter._simulated)
-        counter._now = now
 
 
 class _Turnstile(_Sums):
@@ -174,10 +186,8 @@ class _Turnstile(_Sums):
     def pairs(self, step: int, released: Any) -> list[tuple[int, Any]]:
         return [(reading.step, reading) for reading in released]
 
-    def rekey(self, counter: Any, key: bytes) -> None:
-        now = counter._now
+    def restart(self, counter: Any, key: bytes) -> None:
         counter._start(counter._blueprint, key, counter._stream_id, counter._seed, counter._encode)
-        counter._now = now
 
 
 def kind_of(counter: Any) -> Kind:

@@ -27,6 +27,7 @@ class Entry:
 
     Attributes:
         skipped: number of steps that passed without inputs, else 0.
+        finished: whether the stream ends here.
         arrays: what the counter takes, one row a step.
         released: :func:`released_digest` of the released values.
     """
@@ -34,6 +35,7 @@ class Entry:
     skipped: int
     arrays: tuple[Integers, ...]
     released: bytes
+    finished: bool = False
 
     @property
     def steps(self) -> int:
@@ -42,7 +44,7 @@ class Entry:
 
     def packed(self) -> bytes:
         """Return the entry as bytes."""
-        head = self.released + struct.pack("<QB", self.skipped, len(self.arrays))
+        head = self.released + struct.pack("<QBB", self.skipped, self.finished, len(self.arrays))
         return head + b"".join(map(_packed, self.arrays))
 
     @classmethod
@@ -53,15 +55,19 @@ class Entry:
             ValueError, struct.error, TypeError, KeyError: the bytes are none.
         """
         released, place = data[:DIGEST_BYTES], DIGEST_BYTES
-        skipped, count = struct.unpack_from("<QB", data, place)
-        place += struct.calcsize("<QB")
+        skipped, finished, count = struct.unpack_from("<QBB", data, place)
+        place += struct.calcsize("<QBB")
         arrays = []
         for _ in range(count):
             array, place = _unpacked(data, place)
             arrays.append(array)
-        if place != len(data) or len({len(array) for array in arrays}) > 1 or (skipped and arrays):
+        if (
+            place != len(data)
+            or len({len(array) for array in arrays}) > 1
+            or bool(skipped) + bool(arrays) + finished > 1
+        ):
             raise ValueError("not a journal entry")
-        return cls(skipped, tuple(arrays), released)
+        return cls(skipped, tuple(arrays), released, bool(finished))
 
 
 def released_digest(values: Any) -> bytes:

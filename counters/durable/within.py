@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
+import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from trilift.counters.durable.folder import Folder
-from trilift.counters.durable.kinds import kind_of
-from trilift.lift.errors import StateError
+from trilift.counters.durable.identity import Identity
+from trilift.counters.durable.kinds import class_named, kind_of
+from trilift.counters.durable.lineage import Release, continue_from, release_of
+from trilift.counters.durable.outside import KeySource, read_key
+from trilift.counters.durable.replay import replayed
+from trilift.counters.lock import exclusive
+from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.keys import Secret, derive_key
 
 __all__ = [
+    "at_the_start",
+    "forked",
     "key_check",
+    "key_of",
     "load_arguments",
     "loader",
     "noise_key",
@@ -42,11 +53,61 @@ def taken_over(counter: Any) -> Any:
     with counter._lock:
         if counter.step != 0 or counter._held is not None:
             raise StateError("counter must be a new one, without a step and without a state of its own")
-        inner: Any = object.__new__(type(counter))
-        inner.__dict__.update(counter.__dict__)
-        inner._lock = threading.Lock()
+        inner = _twin(counter)
         counter._held = _Surrendered()
     return inner
+
+
+def _twin(counter: Any) -> Any:
+    inner: Any = object.__new__(type(counter))
+    inner.__dict__.update(counter.__dict__)
+    inner._lock = threading.Lock()
+    return inner
+
+
+def at_the_start(counter: Any) -> Any:
+    """Return another counter of the same key, before its first step."""
+    inner = _twin(counter)
+    kind_of(inner).restart(inner, counter._key)
+    return inner
+
+
+def key_of(identity: Identity, key: KeySource | None, path: object) -> Secret | None:
+    """Return the key that is kept outside a folder, None where it is inside.
+
+    Raises:
+        ParameterError: it is missing or not needed, or there is none.
+    """
+    if (key is not None) != identity.outside:
+        wanted = "was kept apart: pass key=" if identity.outside else "is in the folder: pass no key="
+        raise ParameterError(f"{path}: the key {wanted}")
+    return None if key is None else read_key(key)
+
+
+def forked(path: str | os.PathLike[str], inner: Any, *, key: KeySource | None) -> tuple[Release, ...]:
+    """Let a new counter go on from that of a folder, and return what else was released of its inputs.
+
+    The folder may be a copy. If it is none, it notes the fork, before there is one.
+
+    Raises:
+        TriliftError: as for opening the folder; or the counters do not fit.
+        OSError: the folder cannot be written.
+    """
+    folder = Folder.found(path)
+    with exclusive(folder.path / "state"):
+        identity, place = Identity.read(folder.path)
+        outside = key_of(identity, key, path)
+        number = folder.newest()
+        other, _ = loader(folder, class_named(identity.kind), {}, outside)(number)
+        check = purpose_key(other._key, other, "durable/journal")
+        if not hmac.compare_digest(key_check(check), identity.key_check):
+            raise ParameterError(f"{path}: the key is not that of this counter")
+        replayed(folder, number, key=check, inner=other, anywhere=True)
+        continue_from(inner, other)
+        if place.is_at(folder.path):
+            mine = release_of(inner, step=other.step)
+            folder.write_identity(replace(identity, forks=(*identity.forks, mine)))
+        return (*identity.before, release_of(other, step=other.step), *identity.forks)
 
 
 def loader(

@@ -58,13 +58,13 @@ def many(kind: str, first: int, count: int) -> tuple[Any, ...]:
     return tuple([row[place] for row in rows] for place in range(len(rows[0])))
 
 
-def count_on(folder: str, log: str, kind: str, seed: int, fresh: Any, size: int) -> None:
+def count_on(folder: str, log: str, kind: str, seed: int, size: int) -> None:
     """Go on counting, and write down what is seen."""
     random_numbers = random.Random(seed)
     if any(name.startswith("state.") and name[6:].isdigit() for name in os.listdir(folder)):
         counter = DurableCounter.open(folder, journal_bytes=size)
     else:
-        counter = DurableCounter(folder, fresh, journal_bytes=size)
+        counter = DurableCounter(folder, MAKERS[kind](), journal_bytes=size)
     seen = REAL["open"](log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with counter:
         while True:
@@ -105,13 +105,23 @@ def die_at(number: int) -> None:
         setattr(os, name, dying(name))
 
 
+def wait_for_more(log: str, child: int) -> None:
+    """Wait until a child has seen something, for a minute at most."""
+    before = os.path.getsize(log) if os.path.exists(log) else 0
+    for _ in range(60_000):
+        if os.path.exists(log) and os.path.getsize(log) > before:
+            return
+        time.sleep(0.001)
+    raise TimeoutError(f"process {child} counts nothing")
+
+
 def main() -> None:
     """Kill as often as asked."""
     folder, log, kind, way = sys.argv[1:5]
     count, seed = int(sys.argv[5]), int(sys.argv[6])
     random_numbers = random.Random(seed)
     os.makedirs(folder, exist_ok=True)
-    fresh = MAKERS[kind]()
+    MAKERS[kind]()  # loads what is needed before the first fork
     killed = 0
     for point in range(count):
         child = os.fork()
@@ -119,13 +129,15 @@ def main() -> None:
             try:
                 if way == "calls":
                     die_at(point)
-                count_on(folder, log, kind, seed + point, fresh, 700 if way == "calls" else 3000)
+                count_on(folder, log, kind, seed + point, 700 if way == "calls" else 3000)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(1)
         if way == "random":
-            time.sleep(random_numbers.uniform(0.0, 0.2))
+            if point % 4:
+                wait_for_more(log, child)  # else it may die while it makes or opens the folder
+            time.sleep(random_numbers.uniform(0.0, 0.05))
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         killed += os.WIFSIGNALED(status)

@@ -39,24 +39,27 @@ def crashed(tmp_path: Path, kind: str, way: str, count: int) -> tuple[int, list[
     return int(done.stdout), seen
 
 
+KIND = "GaussianCC"
+
+
 def check(tmp_path: Path, seen: list[tuple[int, Any]]) -> None:
     """Everything seen is there and is what an uninterrupted counter of the same key releases."""
     numbers = [number for number, _ in seen]
     assert numbers == sorted(set(numbers))  # no step was taken twice
-    whole = crasher.MAKERS["Counter"]()
+    whole = crasher.MAKERS[KIND]()
     with DurableCounter.open(tmp_path / "kept") as kept:
         assert kept.step >= numbers[-1]
-        expected = whole.extend(crasher.many("Counter", 1, kept.step)[0]).tolist()
+        expected = whole.extend(crasher.many(KIND, 1, kept.step)[0]).tolist()
         assert [value for _, value in seen] == [expected[number - 1] for number in numbers]
         for number in range(max(1, kept.step - 1000), kept.step + 1):
-            assert kept.update(*crasher.given("Counter", number), step=number) == expected[number - 1]
-        following = crasher.given("Counter", kept.step + 1)
+            assert kept.update(*crasher.given(KIND, number), step=number) == expected[number - 1]
+        following = crasher.given(KIND, kept.step + 1)
         assert kept.update(*following) == whole.update(*following)
 
 
 @pytest.mark.slow
 def test_killed_at_random_times(tmp_path: Path) -> None:
-    killed, seen = crashed(tmp_path, "Counter", "random", POINTS)
+    killed, seen = crashed(tmp_path, KIND, "random", POINTS)
     assert killed == POINTS
     assert len(seen) > POINTS
     check(tmp_path, seen)
@@ -65,6 +68,6 @@ def test_killed_at_random_times(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_killed_at_every_call(tmp_path: Path) -> None:
     """Every call that changes a file: making the folder, appending, snapshots, going on after a crash."""
-    killed, seen = crashed(tmp_path, "Counter", "calls", 100)
+    killed, seen = crashed(tmp_path, KIND, "calls", 100)
     assert killed == 100
     check(tmp_path, seen)

@@ -106,7 +106,8 @@ def test_modes_of_files(tmp_path: Path) -> None:
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
     files = sorted(path.iterdir())
-    assert {file.name.split(".")[0] for file in files} == {"identity", "journal", "released", "state"}
+    names = {"history", "identity", "journal", "released", "state"}
+    assert {file.name.split(".")[0] for file in files} == names
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert len([file for file in files if file.name.startswith("journal.")]) == 2
 
@@ -278,7 +279,8 @@ def test_flipped_bits(tmp_path: Path) -> None:
     with DurableCounter(path, fresh()) as counter:
         counter.update(1)
         counter.extend([0, 1])
-    for name, step in (("journal.0", 1), ("released", 1), ("identity", 5), ("state.0", 41)):
+        places = (("journal.0", 1), ("released", 1), ("history.0", 1), ("identity", 5), ("state.0", 41))
+    for name, step in places:
         data = (path / name).read_bytes()
         for place in range(0, len(data), step):
             broken = bytearray(data)
