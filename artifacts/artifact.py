@@ -12,9 +12,11 @@ import numpy as np
 from trilift.artifacts.canonical import ARRAYS, canonical_parts, digest, from_limbs, limbs_needed
 from trilift.artifacts.certificate import Certificate
 from trilift.artifacts.container import Array, Reader, open_container, write_container
+from trilift.lift.checks import show
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
+from trilift.lift.strict_json import parse_json
 
 __all__ = [
     "FORMAT",
@@ -255,10 +257,8 @@ def header_of(reader: Reader, *, version: int) -> dict[str, Any]:
             raise ArtifactFormatError("the header must be a vector of bytes")
         raw = member.read().tobytes()
     try:
-        header = json.loads(
-            raw.decode("ascii"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant
-        )
-    except (ValueError, RecursionError):
+        header = parse_json(raw)
+    except ValueError:
         raise ArtifactFormatError("the header is not JSON") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArtifactFormatError(f"the header does not say that this is a {FORMAT}")
@@ -267,23 +267,13 @@ def header_of(reader: Reader, *, version: int) -> dict[str, Any]:
         raise ArtifactFormatError("the header has no format version")
     if found > L2_VERSION:
         raise ArtifactFormatError(
-            f"format version {found} is newer than {L2_VERSION}, the newest read here: upgrade trilift"
+            f"format version {show(found)} is newer than {L2_VERSION}, the newest read here: upgrade trilift"
         )
     _check_fields(header)
     if found != version:
         norms = {VERSION: "l1 (Laplace noise)", L2_VERSION: "l2 (Gaussian noise)"}
         raise OtherNormError(f"the artifact is about norm {norms[found]}, not {norms[version]}")
     return header
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in pairs}) != len(pairs):
-        raise ValueError("a JSON object has a field twice")
-    return dict(pairs)
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _check_fields(header: dict[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError
 
 __all__ = [
@@ -33,6 +34,7 @@ _KAPPAS = ("kappa_max", "kappa_mean")
 _INTERIOR_KAPPAS = ("interior_kappa_max", "interior_kappa_mean")
 
 _RATIONAL = re.compile(r"(0|[1-9][0-9]{0,4000})/([1-9][0-9]{0,4000})")
+_LARGEST = sys.float_info.max  # a larger integer has no float
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -125,14 +127,14 @@ def rational_text(value: Any) -> Any:
 def one_of(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Read one of some texts."""
     if not isinstance(value, str) or value not in options:
-        raise ArtifactFormatError(f"certificate: {name} must be one of {options}, got {str(value)[:40]!r}")
+        raise ArtifactFormatError(f"certificate: {name} must be one of {options}, got {show(value)}")
     return value
 
 
 def size_claim(value: Any) -> int:
     """Read a size, an integer >= 2."""
     if type(value) is not int or value < 2:
-        raise ArtifactFormatError(f"certificate: size must be an integer >= 2, got {str(value)[:40]!r}")
+        raise ArtifactFormatError(f"certificate: size must be an integer >= 2, got {show(value)}")
     return value
 
 
@@ -147,14 +149,12 @@ def fraction_claim(name: str, value: Any) -> Fraction:
     """Read a rational >= 0 written "p/q"."""
     match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ArtifactFormatError(f'certificate: {name} must be a string "p/q", got {str(value)[:40]!r}')
+        raise ArtifactFormatError(f'certificate: {name} must be a string "p/q", got {show(value)}')
     return Fraction(int(match[1]), int(match[2]))
 
 
 def float_claim(name: str, value: Any) -> float:
     """Read a finite number >= 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ArtifactFormatError(
-            f"certificate: {name} must be a finite number >= 0, got {str(value)[:40]!r}"
-        )
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+        raise ArtifactFormatError(f"certificate: {name} must be a finite number >= 0, got {show(value)}")
     return float(value)

@@ -10,47 +10,31 @@ from __future__ import annotations
 import io
 import os
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 from trilift.artifacts.canonical import ARRAYS
+from trilift.artifacts.layout import BROKEN, check_directory, check_members, reason
 from trilift.lift.errors import ArtifactFormatError
-from trilift.lift.files import atomic_write
+from trilift.lift.files import atomic_write, open_regular
 
 __all__ = ["BROKEN", "MEMBERS", "Member", "Reader", "check_directory", "open_container", "write_container"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MEMBERS = ("header", *ARRAYS)
-MAX_FILE_BYTES = 1 << 30
 MAX_TOTAL_BYTES = 1 << 30
 MAX_HEADER_BYTES = 1 << 20
 
-_END = struct.Struct("<4s4H2LH")  # end of central directory record
-_MAX_DIRECTORY_BYTES = 4096
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = re.compile(
     r"\{'descr': '(\|u1|<i8)', 'fortran_order': False, 'shape': \(((?:[0-9]{1,9},? ?){1,3})\), \} *\n"
 )
 _MAX_NPY_HEADER = 512
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-BROKEN = (  # what reading a damaged archive may raise
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-    ValueError,
-    OverflowError,
-    struct.error,
-)
 
 
 class Member:
@@ -100,7 +84,7 @@ class Reader:
     """An open container whose directory has been checked.
 
     Raises:
-        ArtifactFormatError: other members than an artifact has, encrypted or too large ones.
+        ArtifactFormatError: other members than an artifact has, or too large ones.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -109,9 +93,6 @@ class Reader:
         names = [entry.filename for entry in entries]
         if names != [f"{name}.npy" for name in MEMBERS]:
             raise ArtifactFormatError(f"members must be {', '.join(MEMBERS)} (.npy), got {names}"[:200])
-        for entry in entries:
-            if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ArtifactFormatError(f"member {entry.filename} is encrypted or not stored by deflate")
         if sum(entry.file_size for entry in entries) > MAX_TOTAL_BYTES:
             raise ArtifactFormatError(f"the members declare more than {MAX_TOTAL_BYTES} bytes")
         if entries[0].file_size > MAX_HEADER_BYTES:
@@ -134,44 +115,18 @@ def open_container(path: str | os.PathLike[str]) -> Iterator[Reader]:
         ArtifactFormatError: anything about the file is not as documented, or it cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             check_directory(file, most=len(MEMBERS))
             with zipfile.ZipFile(file) as archive:
-                yield Reader(archive)
+                reader = Reader(archive)
+                check_members(file, archive)
+                yield reader
     except ArtifactFormatError as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from None  # a file of the other norm stays one
     except FileNotFoundError:
         raise ArtifactFormatError(f"{os.fspath(path)}: no such file") from None
     except BROKEN as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ArtifactFormatError(f"{os.fspath(path)}: unreadable archive ({reason})") from None
-
-
-def check_directory(file: IO[bytes], *, most: int, what: str = "an artifact") -> None:
-    """Look at the end record of a zip archive before zipfile builds one object per directory entry.
-
-    Args:
-        file: open for reading; afterwards it stands at its start.
-        most: number of members that are acceptable.
-        what: what the file is meant to be, for messages.
-
-    Raises:
-        ArtifactFormatError: the file is too large or too short, has more members, or is no plain archive.
-    """
-    size = file.seek(0, os.SEEK_END)
-    if size > MAX_FILE_BYTES:
-        raise ArtifactFormatError(f"the file is larger than {MAX_FILE_BYTES} bytes")
-    if size < _END.size:
-        raise ArtifactFormatError(f"truncated, or not {what} (too short to be an archive)")
-    file.seek(size - _END.size)
-    magic, _, _, here, total, length, offset, comment = _END.unpack(file.read(_END.size))
-    if magic != b"PK\x05\x06" or comment:
-        raise ArtifactFormatError(f"truncated, or not {what} (no end record of a zip archive)")
-    if here != total or total > most or length > _MAX_DIRECTORY_BYTES:
-        raise ArtifactFormatError(f"the archive has {total} members, more than {most}")
-    if offset + length + _END.size != size:
-        raise ArtifactFormatError("the archive's directory is not where its end record says")
-    file.seek(0)
+        raise ArtifactFormatError(f"{os.fspath(path)}: unreadable archive ({reason(error)})") from None
 
 
 def write_container(path: str | os.PathLike[str], members: Mapping[str, Array]) -> None:

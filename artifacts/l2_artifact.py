@@ -6,7 +6,6 @@ them, and the shipped ones lie in a folder of their own with its own ``index.jso
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from trilift.artifacts.artifact import (
 from trilift.artifacts.canonical import digest
 from trilift.artifacts.container import open_container
 from trilift.artifacts.l2_certificate import L2Certificate
-from trilift.artifacts.listing import INDEX, SHIPPED, user_directory
+from trilift.artifacts.listing import SHIPPED, index_records, user_directory
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
 
@@ -149,11 +148,7 @@ def _entry(record: dict[str, Any], directory: Path, source: str) -> L2Entry:
 
 @cache
 def _shipped() -> tuple[L2Entry, ...]:
-    index = L2_SHIPPED / INDEX
-    if not index.exists():
-        return ()
-    records = json.loads(index.read_text(encoding="ascii"))
-    return tuple(_ordered([_entry(record, L2_SHIPPED, "shipped") for record in records]))
+    return tuple(_ordered([_entry(record, L2_SHIPPED, "shipped") for record in index_records(L2_SHIPPED)]))
 
 
 def _ordered(entries: list[L2Entry]) -> list[L2Entry]:

@@ -8,7 +8,6 @@ are filed under their stem. A shipped name cannot be taken over: a user's file w
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable
@@ -21,12 +20,15 @@ from typing import Any
 from trilift.artifacts.artifact import Artifact, OtherNormError, load, read_header
 from trilift.artifacts.certificate import Certificate
 from trilift.lift.errors import ArtifactFormatError, ParameterError
+from trilift.lift.files import read_regular
 from trilift.lift.stage import Stage
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["Entry", "catalogue", "find", "index_record", "load_stage", "shipped_entry", "user_directory"]
 
 SHIPPED = Path(__file__).resolve().parent
 INDEX = "index.json"
+_MAX_INDEX = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,39 @@ def index_record(path: Path) -> dict[str, Any]:
     }
 
 
+def index_records(directory: Path) -> list[dict[str, Any]]:
+    """Return what the ``index.json`` of a folder holds, empty where there is none; claims are not read yet.
+
+    Raises:
+        ArtifactFormatError: it is damaged, or no index.
+    """
+    path = directory / INDEX
+    try:
+        data = read_regular(path, max_bytes=_MAX_INDEX)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        records = [] if data is None else parse_json(data)
+    except ValueError:
+        records = None
+    if data is None or not isinstance(records, list) or not all(map(_is_record, records)):
+        raise ArtifactFormatError(f"{path}: damaged, or not an index of artifacts")
+    return records
+
+
+def _is_record(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and set(record) == {"file", "inner", "tail", "certificate"}
+        and isinstance(record["file"], str)
+        and record["file"] not in ("", ".", "..")
+        and not set("/\\\0") & set(record["file"])
+        and all(type(record[name]) is int and record[name] >= 0 for name in ("inner", "tail"))
+    )
+
+
 def _entry(record: dict[str, Any], directory: Path, source: str) -> Entry:
     path = directory / record["file"]
     certificate = Certificate.from_json(record["certificate"])
@@ -213,10 +248,7 @@ def _entry(record: dict[str, Any], directory: Path, source: str) -> Entry:
 
 @cache
 def _shipped() -> tuple[Entry, ...]:
-    index = SHIPPED / INDEX
-    if not index.exists():
-        return ()
-    records = json.loads(index.read_text(encoding="ascii"))
+    records = index_records(SHIPPED)
     return tuple(_ordered(_entry(record, SHIPPED, "shipped") for record in records))
 
 

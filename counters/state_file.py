@@ -18,7 +18,8 @@ from typing import Any
 from trilift.counters.position import Position, Step
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError
-from trilift.lift.files import atomic_write
+from trilift.lift.files import atomic_write, read_regular
+from trilift.lift.strict_json import parse_json
 
 __all__ = [
     "boolean",
@@ -75,18 +76,19 @@ def read_record(path: Path, *, max_bytes: int) -> Any:
     """Return what the file holds, not checked any further.
 
     Raises:
-        ArtifactFormatError: missing, larger than ``max_bytes``, truncated, no JSON.
+        ArtifactFormatError: missing, no regular file, larger than ``max_bytes``, truncated, no JSON or one
+            that parsers read in different ways (:func:`trilift.lift.strict_json.parse_json`).
     """
     try:
-        small = path.stat().st_size <= max_bytes
-        record = json.loads(path.read_text(encoding="ascii")) if small else None
+        data = read_regular(path, max_bytes=max_bytes)
     except OSError as error:
         raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError):
-        raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
-    if not small:
+    if data is None:
         raise ArtifactFormatError(f"{path}: too large for a counter state")
-    return record
+    try:
+        return parse_json(data)
+    except ValueError:
+        raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
 
 
 def kind_record(

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from trilift.artifacts import arrays
 from trilift.factorize.checkpoint import read_arrays, write_arrays
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import Stage
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["BOOKS", "Books", "load_books", "pack_stage", "save_books", "unpack_stage"]
 
@@ -65,11 +68,11 @@ def save_books(path: Path, books: Books) -> None:
         "best_rounds": books.best_rounds,
         "lineage": books.lineage,
     }
-    arrays: dict[str, Any] = {"meta": np.array(json.dumps(meta)), "best_kappa": np.float64(books.best_kappa)}
+    parts: dict[str, Any] = {"meta": np.array(json.dumps(meta)), "best_kappa": np.float64(books.best_kappa)}
     for name, stage in stages.items():
         if stage is not None:
-            arrays |= {f"{name}_{part}": getattr(stage, part) for part in "ABwg"}
-    write_arrays(path, **arrays)
+            parts |= {f"{name}_{part}": getattr(stage, part) for part in "ABwg"}
+    write_arrays(path, **parts)
 
 
 def load_books(source: Path | bytes) -> Books:
@@ -79,13 +82,9 @@ def load_books(source: Path | bytes) -> Books:
         ParameterError: there is no such file.
         ArtifactFormatError: it is damaged, or something else.
     """
-    if isinstance(source, bytes):
-        with np.load(io.BytesIO(source), allow_pickle=False) as file:
-            data = {name: file[name] for name in file.files}
-    else:
-        data = read_arrays(source)
+    data = arrays.read_arrays(io.BytesIO(source)) if isinstance(source, bytes) else read_arrays(source)
     try:
-        meta = json.loads(str(data["meta"]))
+        meta = parse_json(str(data["meta"]))
         if meta["format"] != _FORMAT:
             raise ValueError("another format")
         stages = {name: Stage(*(data[f"{name}_{part}"] for part in "ABwg")) for name in meta["stages"]}
@@ -102,8 +101,8 @@ def load_books(source: Path | bytes) -> Books:
             kept=kept,
             lineage=list(meta["lineage"]),
         )
-    except (KeyError, TypeError, ValueError, ParameterError) as error:
-        raise ArtifactFormatError(f"{BOOKS} of the run is damaged: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ParameterError) as error:
+        raise ArtifactFormatError(f"{BOOKS} of the run is damaged: {show(error)}") from None
 
 
 def pack_stage(stage: Stage | None, lineage: dict[str, Any]) -> bytes:

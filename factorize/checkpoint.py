@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from trilift.artifacts import arrays
 from trilift.factorize.settings import Settings
 from trilift.factorize.state import State
-from trilift.lift.checks import fail
+from trilift.lift.checks import fail, show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.files import atomic_write
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["checkpoint_path", "load_checkpoint", "read_arrays", "save_checkpoint", "write_arrays"]
 
@@ -58,10 +59,10 @@ def save_checkpoint(path: Path, settings: Settings, state: State) -> None:
     )
 
 
-def write_arrays(path: Path, **arrays: Any) -> None:
+def write_arrays(path: Path, **parts: Any) -> None:
     """Write arrays by name into an .npz file that appears whole or not at all."""
     packed = io.BytesIO()
-    np.savez(packed, allow_pickle=False, **arrays)
+    np.savez(packed, allow_pickle=False, **parts)
     atomic_write(path, packed.getvalue())
 
 
@@ -73,11 +74,10 @@ def read_arrays(path: Path) -> dict[str, Any]:
         ArtifactFormatError: it cannot be read.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        return arrays.read_arrays(path)
     except FileNotFoundError:
         raise ParameterError(f"checkpoint {path} does not exist") from None
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except ArtifactFormatError as error:
         raise ArtifactFormatError(f"checkpoint {path} cannot be read: {error}") from None
 
 
@@ -96,22 +96,22 @@ def load_checkpoint(path: Path, settings: Settings) -> State:
     """
     data = read_arrays(path)
     try:
-        meta = json.loads(str(data["meta"]))
+        meta = parse_json(str(data["meta"]))
         step, seconds = meta["step"], float(meta["seconds"])
         known = meta["format"] == _FORMAT and type(step) is int and 0 <= step <= settings.steps
         stored = str(data["settings"])
         shapes = {name: data[name].shape for name in _shapes(settings)}
         doubles = all(data[name].dtype == np.float64 for name in (*shapes, "history"))
         history = [(int(at), float(kappa)) for at, kappa in data["history"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArtifactFormatError(f"checkpoint {path} is not a search checkpoint: {error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ArtifactFormatError(f"checkpoint {path} is not a search checkpoint: {show(error)}") from None
     if stored != settings.as_json():
-        raise ParameterError(f"checkpoint {path} belongs to another search: {stored}")
+        raise ParameterError(f"checkpoint {path} belongs to another search: {stored[:400]!a}")
     best = float(data["best_cost"])
     sound = shapes == _shapes(settings) and doubles and best > 0
     if np.isfinite(best):
         sound = sound and bool(np.isfinite(data["best_V"]).all() and np.isfinite(data["best_v"]).all())
     if not (known and sound):
         raise ArtifactFormatError(f"checkpoint {path} is damaged")
-    arrays = {name: data[name] for name in _ARRAYS}
-    return State(step, arrays, data["best_V"], data["best_v"], best, history, seconds)
+    parts = {name: data[name] for name in _ARRAYS}
+    return State(step, parts, data["best_V"], data["best_v"], best, history, seconds)

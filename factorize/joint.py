@@ -7,7 +7,6 @@ changed.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +32,7 @@ from trilift.factorize.versions import versions_of
 from trilift.lift.checks import fail, finite, flag, integer
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import FloatArray, Stage
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["run_joint", "search_joint_stage"]
 
@@ -297,6 +297,6 @@ def _run(
 def _stored_steps(path: Path) -> int | None:
     """Return the number of steps that the checkpointed search was given by its time budget."""
     try:
-        return integer("steps", json.loads(str(read_arrays(path)["settings"]))["steps"], minimum=1)
+        return integer("steps", parse_json(str(read_arrays(path)["settings"]))["steps"], minimum=1)
     except (KeyError, TypeError, ValueError):
         return None  # the checkpoint will be refused with a better message

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 from trilift.factorize.checkpoint import read_arrays, write_arrays
 from trilift.factorize.joint_settings import JointSettings
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.stage import FloatArray
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["JointState", "load_joint_checkpoint", "save_joint_checkpoint"]
 
@@ -69,7 +71,7 @@ def load_joint_checkpoint(path: Path, settings: JointSettings) -> JointState:
     data = read_arrays(path)
     length = settings.entries + (2 * settings.size if settings.kind == "stage" else 0)
     try:
-        meta = json.loads(str(data["meta"]))
+        meta = parse_json(str(data["meta"]))
         step, seconds, lost = meta["step"], float(meta["seconds"]), meta["lost"]
         known = meta["format"] == _FORMAT and type(step) is int and 0 <= step <= settings.steps
         stored = str(data["settings"])
@@ -78,10 +80,10 @@ def load_joint_checkpoint(path: Path, settings: JointSettings) -> JointState:
             sound = sound and data[name].shape == (length,) and data[name].dtype == np.float64
         best_cost, start_cost = (float(cost) for cost in data["costs"])
         history = [(int(at), float(kappa)) for at, kappa in data["history"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArtifactFormatError(f"checkpoint {path} is not one of a joint search: {error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ArtifactFormatError(f"checkpoint {path} is not one of a joint search: {show(error)}") from None
     if stored != settings.as_json():
-        raise ParameterError(f"checkpoint {path} belongs to another search: {stored}")
+        raise ParameterError(f"checkpoint {path} belongs to another search: {stored[:400]!a}")
     if not (known and sound and best_cost > 0 and np.isfinite(data["best"]).all()):
         raise ArtifactFormatError(f"checkpoint {path} is damaged")
     arrays = {name: data[name] for name in _ARRAYS}

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.files import read_regular
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["LOG", "RunLog", "read_log"]
 
 LOG = "log.jsonl"
+_MAX_BYTES = 1 << 30
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -23,11 +26,14 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    *lines, _rest = path.read_bytes().split(b"\n")
+    data = read_regular(path, max_bytes=_MAX_BYTES)
+    if data is None:
+        raise ArtifactFormatError(f"{path}: larger than {_MAX_BYTES} bytes")
+    *lines, _rest = data.split(b"\n")
     records = []
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError:
             record = None
         if not isinstance(record, dict):

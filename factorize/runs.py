@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from trilift.factorize.books import BOOKS, Books, load_books, pack_stage, save_books, unpack_stage
-from trilift.factorize.checkpoint import write_arrays
+from trilift.factorize.checkpoint import read_arrays, write_arrays
 from trilift.factorize.hosts import ALONE, Hosts
 from trilift.factorize.jobs import Job, Phase, estimate_job, read_job
 from trilift.factorize.progress import Report, reporter
@@ -29,8 +29,9 @@ from trilift.factorize.runlog import LOG, RunLog
 from trilift.factorize.sources import BEST, load_float_stage, warm_stage
 from trilift.factorize.state import stage_from
 from trilift.lift.checks import flag
-from trilift.lift.errors import ParameterError, StateError
+from trilift.lift.errors import ArtifactFormatError, ParameterError, StateError
 from trilift.lift.stage import Stage
+from trilift.lift.strict_json import parse_json
 
 __all__ = ["JOB", "RunResult", "is_at_work", "run_job"]
 
@@ -204,8 +205,10 @@ class _Run:
         path = self._checkpoint(*place)
         if not path.exists():
             return None
-        with np.load(path, allow_pickle=False) as file:
-            return int(json.loads(str(file["meta"]))["step"])
+        try:
+            return int(parse_json(str(read_arrays(path)["meta"]))["step"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise ArtifactFormatError(f"checkpoint {path} is damaged") from None
 
     def _warm(self, source: str) -> Stage:
         stage = load_float_stage(source)

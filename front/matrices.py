@@ -16,6 +16,7 @@ import numpy as np
 from trilift.artifacts.artifact import MAX_SIZE
 from trilift.artifacts.container import BROKEN, check_directory
 from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.files import open_regular
 
 __all__ = ["is_array", "read_factors", "read_matrix"]
 
@@ -46,7 +47,7 @@ def read_matrix(path: str | os.PathLike[str]) -> FloatArray:
     """
     name = os.fspath(path)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return _matrix(file, os.fstat(file.fileno()).st_size)
     except ArtifactFormatError as error:
         raise ArtifactFormatError(f"{name}: {error}") from None
@@ -73,7 +74,7 @@ def read_factors(paths: list[Path]) -> tuple[FloatArray | None, FloatArray]:
 def _read_archive(path: Path) -> tuple[FloatArray | None, FloatArray]:
     found = {}
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             check_directory(file, most=_MAX_MEMBERS, what="an archive")
             with zipfile.ZipFile(file) as archive:
                 entries = {entry.filename: entry for entry in archive.infolist()}

@@ -1,13 +1,17 @@
-"""Writing files so that a reader sees the old one or the new one, whole, whatever happens in between."""
+"""Files: written so that a reader sees the old one or the new one, whole; read only where they are files."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
-from contextlib import suppress
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
-__all__ = ["atomic_write"]
+__all__ = ["atomic_write", "open_regular", "read_regular"]
 
 _NAME_SHOWN = 32  # characters of the file's name in that of the temporary one: names have a length limit
 
@@ -39,6 +43,36 @@ def atomic_write(path: str | os.PathLike[str], data: bytes, *, private: bool = F
         partial.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+@contextmanager
+def open_regular(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for reading, and nothing else than a file: pipes and devices are never waited for.
+
+    Links are followed; what they lead to is what counts.
+
+    Raises:
+        OSError: it cannot be opened, or is a folder, a pipe, a socket or a device.
+    """
+    waiting = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, os.O_RDONLY | waiting)
+    with os.fdopen(handle, "rb") as file:  # refuses folders
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        yield file
+
+
+def read_regular(path: str | os.PathLike[str], *, max_bytes: int) -> bytes | None:
+    """Return the bytes of a file, or None where there are more than ``max_bytes``; it may grow meanwhile.
+
+    Raises:
+        OSError: as :func:`open_regular`.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            return None
+        data = file.read(max_bytes + 1)
+    return data if len(data) <= max_bytes else None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from trilift.artifacts.arrays import read_arrays
 from trilift.artifacts.artifact import Artifact, Provenance, load, save
 from trilift.artifacts.certificate import OBJECTIVES
 from trilift.artifacts.listing import INDEX, index_record
-from trilift.lift.checks import choice, flag
-from trilift.lift.errors import CertificateError, ParameterError, TriliftError
+from trilift.lift.checks import choice, flag, show
+from trilift.lift.errors import ArtifactFormatError, CertificateError, ParameterError, TriliftError
 from trilift.lift.files import atomic_write
 from trilift.lift.interior import interior_row_norms_sq, interior_sensitivity
 from trilift.lift.stage import Stage
+from trilift.lift.strict_json import parse_json
 from trilift.verify.certification import certify
 from trilift.verify.completion import DEFAULT, Bits, complete, loss
 
@@ -140,11 +142,12 @@ def _kappa(artifact: Artifact) -> float:
 
 
 def _from_raw(path: Path, *, objective: str) -> Artifact:
-    with np.load(path, allow_pickle=False) as arrays:
-        B, g = np.asarray(arrays["B"], dtype=np.float64), np.asarray(arrays["g"], dtype=np.float64)
-        A, w = np.asarray(arrays["A"], dtype=np.float64), np.asarray(arrays["w"], dtype=np.float64)
-        text = str(arrays["provenance"]) if "provenance" in arrays else "{}"
-    record = json.loads(text)
+    try:
+        arrays = read_arrays(path)
+        A, B, w, g = (np.asarray(arrays[name], dtype=np.float64) for name in "ABwg")
+        record = parse_json(str(arrays.get("provenance", "{}")))
+    except (ArtifactFormatError, KeyError, ValueError) as error:
+        raise ArtifactFormatError(f"{path}: no raw result of a search: {show(error)}") from None
     record.setdefault("date", datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat())
     provenance = _provenance(record, objective=objective, size=len(B))
     return from_search(Stage(A, B, w, g), objective=objective, provenance=provenance)

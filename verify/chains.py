@@ -10,7 +10,9 @@ computed in double precision, exact up to its rounding, and stored with 1e-9 of 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -20,11 +22,12 @@ from typing import Any
 from trilift.artifacts.artifact import Artifact, Provenance, load, save
 from trilift.lift.budget import OBJECTIVES, horizon_scales
 from trilift.lift.chain import Chain
-from trilift.lift.checks import choice, integer
+from trilift.lift.checks import choice, integer, show
 from trilift.lift.costs import mean_row_norms_sq
 from trilift.lift.errors import ArtifactFormatError, CertificateError, ParameterError, TriliftError
 from trilift.lift.extremes import max_row_norm_sq
-from trilift.lift.files import atomic_write
+from trilift.lift.files import atomic_write, read_regular
+from trilift.lift.strict_json import parse_json
 from trilift.verify.build import from_search
 from trilift.verify.certification import check_certificate
 
@@ -35,6 +38,8 @@ FORMAT = "trilift-chain-1"
 _SCALE_PLACES = 40
 _MARGIN = 1.0 + 1e-9  # far above what double precision loses in sums over levels
 _MAX_LEVELS = 64
+_MAX_BYTES = 16 << 20
+_RATIONAL = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
 _DIGITS = Context(prec=15, rounding=ROUND_CEILING)
 
 
@@ -160,9 +165,12 @@ def _prove(place: Path, record: dict[str, Any]) -> None:
 
 
 def _read(place: Path) -> dict[str, Any]:
-    text = (place / CHAIN_FILE).read_bytes()
+    path = place / CHAIN_FILE
+    text = read_regular(path, max_bytes=_MAX_BYTES)
+    if text is None:
+        raise ArtifactFormatError(f"{path} is larger than {_MAX_BYTES} bytes")
     try:
-        record = json.loads(text)
+        record = parse_json(text)
         count = len(record["levels"])
         known = record["format"] == FORMAT and 1 <= count <= _MAX_LEVELS
         known = known and [level["file"] for level in record["levels"]] == level_files(count)
@@ -170,16 +178,23 @@ def _read(place: Path) -> dict[str, Any]:
         integer("horizon", record["horizon"], minimum=1)
         choice("objective", record["objective"], OBJECTIVES)
         for name in ("charges", "scales"):
-            values = [Fraction(value) for value in record[name]]
+            values = [_exact(value) for value in record[name]]
             known = known and len(values) == count and min(values) > 0
             record[f"exact_{name}"] = values
         for name in ("max_row_norm_sq", "mean_row_norm_sq"):
-            known = known and float(record[name]) > 0
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
-        raise ArtifactFormatError(f"{place / CHAIN_FILE} does not describe a chain: {error!r}") from None
+            known = known and 0 < float(record[name]) < math.inf
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError, ParameterError) as error:
+        raise ArtifactFormatError(f"{path} does not describe a chain: {show(error)}") from None
     if not known:
-        raise ArtifactFormatError(f"{place / CHAIN_FILE} does not describe a chain of this format")
+        raise ArtifactFormatError(f"{path} does not describe a chain of this format")
     return dict(record)
+
+
+def _exact(text: Any) -> Fraction:
+    """Return a rational written "p/q" or "p"; Fraction alone would also multiply 1e999999999 out."""
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError("not a rational")
+    return Fraction(text)
 
 
 def _spending_at_most_one(charges: list[Fraction], scales: list[float]) -> list[Fraction]:

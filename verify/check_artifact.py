@@ -12,8 +12,8 @@ SHA-256 is that of the numbers. One line per file; exit status 0: all verified, 
 is unreadable or not an artifact.
 
 How the big product is proved: both sides are integers over a common power of two, and their difference is
-smaller than a bound in absolute value. It vanishes modulo enough primes for their product to exceed that
-bound, so it vanishes. Modulo a small prime the product is exact in float64.
+smaller than a bound. It vanishes modulo primes whose product exceeds that, so it vanishes. Modulo a small
+prime the product is exact in float64.
 """
 
 from __future__ import annotations
@@ -21,51 +21,35 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import struct
 import sys
 import zipfile
 import zlib
+from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MEMBERS = ["header.npy", "A.npy", "B.npy", "w.npy", "g.npy"]
-MAX_BYTES = 1 << 30
-MAX_HEADER = 1 << 20
-MAX_SIZE = 4096
-MAX_EXPONENT = 1023
-MAX_LIMBS = 16
-LOG_BITS = 160
+MAX_BYTES, MAX_HEADER = 1 << 30, 1 << 20
+MAX_SIZE, MAX_EXPONENT, MAX_LIMBS, LOG_BITS = 4096, 1023, 16, 160
 SENSITIVITY = ("sensitivity", "sensitivity_sq")  # of version 1 (l1 norm) and 2 (l2 norm, squared)
 BROKEN = (OSError, ValueError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile, struct.error)
 NPY = re.compile(
-    rb"\x93NUMPY\x01\x00(..)"
-    rb"\{'descr': '(\|u1|<i8)', 'fortran_order': False, 'shape': "
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '(\|u1|<i8)', 'fortran_order': False, 'shape': "
     rb"\(([0-9]{1,9}(?:, [0-9]{1,9}){0,2}),?\), \} *\n",
     re.DOTALL,
 )
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The integers of a file: A / 2^a, B / 2^b, w / 2^o, g / 2^h, and 1 - v = u / 2^n with v = B^T g."""
-
-    A: Array
-    B: Array
-    w: Array
-    g: Array
-    u: Array
-    a: int
-    b: int
-    o: int
-    h: int
-    n: int
+# The integers of a file: A / 2^a, B / 2^b, w / 2^o, g / 2^h, and 1 - v = u / 2^n with v = B^T g.
+Numbers = namedtuple("Numbers", "A B w g u a b o h n")
 
 
 class Unreadable(Exception):
@@ -77,29 +61,51 @@ class Untrue(Exception):
 
 
 def read_members(path: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the header, and the words of the four arrays; sizes are checked before anything is allocated."""
+    """Return the header and the words of four arrays; sizes are checked first, no pipe is waited for."""
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not os.path.isfile(file.fileno()):
+                raise Unreadable("not a regular file")
             size = file.seek(0, 2)
             file.seek(max(size - 22, 0))
             end = file.read(22)
             if size > MAX_BYTES or len(end) < 22 or end[:4] != b"PK\x05\x06":
                 raise Unreadable("not a zip archive that ends with its end record, or too large")
-            _, _, here, total, length, _, comment = struct.unpack("<4H2LH", end[4:])
-            if (here, total, comment) != (5, 5, 0) or length > 4096:
-                raise Unreadable("an artifact has five members and no comment")
+            _, _, here, total, length, offset, comment = struct.unpack("<4H2LH", end[4:])
+            if (here, total, comment) != (5, 5, 0) or length > 4096 or offset + length + 22 != size:
+                raise Unreadable("an artifact has five members, a directory after them and no comment")
             with zipfile.ZipFile(file) as archive:
                 entries = archive.infolist()
                 if [entry.filename for entry in entries] != MEMBERS:
                     raise Unreadable(f"members must be {', '.join(MEMBERS)}, in this order")
                 if entries[0].file_size > MAX_HEADER or sum(e.file_size for e in entries) > MAX_BYTES:
                     raise Unreadable("the members declare too many bytes")
+                check_layout(file, archive)
                 header = parse_header(read_npy(archive, entries[0], "|u1", None))
                 shapes = shapes_of(header)
                 names = zip(entries[1:], shapes.items(), strict=True)
                 return header, {n: read_npy(archive, entry, "<i8", shape) for entry, (n, shape) in names}
     except BROKEN as error:
-        raise Unreadable(str(error).split("\n")[0] or type(error).__name__) from None
+        raise Unreadable(
+            getattr(error, "strerror", None) or str(error).split("\n")[0][:200] or type(error).__name__
+        ) from None
+
+
+def check_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    """Check that the members lie one behind the other, and that both headers of each say the same."""
+    place = 0
+    for entry in archive.infolist():
+        file.seek(place)
+        magic, flags, method, crc, *sizes, named, extra = struct.unpack("<4s2x2H4x3L2H", file.read(30))
+        found = (magic, flags, method, crc, file.read(named), place)
+        wanted = (entry.flag_bits, entry.compress_type, entry.CRC, entry.filename.encode())
+        same = sizes == [entry.compress_size, entry.file_size] or (extra and sizes == [0xFFFFFFFF] * 2)
+        same = same and found == (b"PK\3\4", *wanted, entry.header_offset)
+        if not same or flags & 9 or method not in (0, 8) or extra > 64:
+            raise Unreadable(f"{entry.filename}: not where and what the archive's directory says")
+        place += 30 + named + extra + entry.compress_size
+    if place != archive.start_dir:
+        raise Unreadable("there is room between the last member and the archive's directory")
 
 
 def shapes_of(header: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -126,9 +132,7 @@ def read_npy(
         wide = shape[:-1] == axes and 2 <= shape[-1] <= MAX_LIMBS
         if dtype.str != wanted or not (wide or shape == axes or (axes is None and len(shape) == 1)):
             raise Unreadable(f"{entry.filename}: {dtype.str} of shape {shape} does not fit")
-        count = dtype.itemsize
-        for side in shape:
-            count *= side
+        count = dtype.itemsize * int(np.prod(shape, dtype=object))
         if count + len(head) != entry.file_size:
             raise Unreadable(f"{entry.filename}: the array header and the archive differ in size")
         data = stream.read(count)
@@ -137,26 +141,30 @@ def read_npy(
         return np.frombuffer(data, dtype=dtype).reshape(shape)
 
 
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object whose names stand once."""
+    if len(dict(pairs)) == len(pairs):
+        return dict(pairs)
+    raise ValueError("a name stands twice")
+
+
 def parse_header(raw: Array) -> dict[str, Any]:
     """Return the header after checking the fields that the proof needs."""
     try:
-        header = json.loads(raw.tobytes().decode("ascii"))
+        header = json.loads(raw.tobytes().decode("ascii"), object_pairs_hook=once, parse_constant=int)
     except (ValueError, RecursionError):
         raise Unreadable("the header is not JSON") from None
     if not isinstance(header, dict) or header.get("format") != "trilift-artifact":
         raise Unreadable("not a trilift-artifact")
     if type(header.get("version")) is not int or header["version"] not in (1, 2):
-        raise Unreadable(f"format version {header.get('version')}: only 1 and 2 are known here")
-    for name, limit in (("size", MAX_SIZE), ("inner", 4 * MAX_SIZE + 16)):
-        if type(header.get(name)) is not int or not 1 <= header[name] <= limit:
-            raise Unreadable(f"{name} is missing or out of range")
-    if header["size"] < 2 or header["inner"] > 4 * header["size"] + 16:
-        raise Unreadable("size and inner do not fit together")
-    exponents = header.get("exponents")
-    if not isinstance(exponents, dict) or sorted(exponents) != ["A", "B", "g", "w"]:
-        raise Unreadable("exponents are missing")
-    if not all(type(value) is int and 0 <= value <= MAX_EXPONENT for value in exponents.values()):
-        raise Unreadable("exponents are out of range")
+        raise Unreadable(f"format version {str(header.get('version'))[:40]}: only 1 and 2 are known here")
+    size, inner, exponents = (header.get(name) for name in ("size", "inner", "exponents"))
+    whole = type(size) is int and type(inner) is int
+    if not whole or not 2 <= size <= MAX_SIZE or not 1 <= inner <= 4 * size + 16:
+        raise Unreadable("size or inner is missing or out of range")
+    known = isinstance(exponents, dict) and sorted(exponents) == ["A", "B", "g", "w"]
+    if not known or not all(type(e) is int and 0 <= e <= MAX_EXPONENT for e in exponents.values()):
+        raise Unreadable("exponents are missing or out of range")
     if not isinstance(header.get("certificate"), dict):
         raise Unreadable("the certificate is missing")
     return header
@@ -167,10 +175,8 @@ def parse_numbers(words: Array, shape: tuple[int, ...]) -> tuple[Array, int]:
     if words.shape == shape:
         return words.astype(object), 1
     limbs = words.shape[-1]
-    total = words[..., -1].astype(object)
-    for k in reversed(range(limbs - 1)):
-        total = (total << 64) + words[..., k].astype(np.uint64).astype(object)
-    return total, limbs
+    lower = (words[..., k].astype(np.uint64).astype(object) << 64 * k for k in range(limbs - 1))
+    return sum(lower, words[..., -1].astype(object) << 64 * (limbs - 1)), limbs
 
 
 def primes(limit: int) -> Iterator[int]:
@@ -186,11 +192,8 @@ def prove_product(x: Numbers) -> None:
     m, r = A.shape
     ab, on = x.a + x.b, x.o + x.n
     s = max(ab, on)
-
-    def peak(numbers: Array) -> int:
-        return max(int(numbers.max()), -int(numbers.min()))
-
-    bound = (1 << s) + (r * peak(A) * peak(B) << (s - ab)) + (peak(w) * peak(u) << (s - on))
+    A_max, B_max, w_max, u_max = (int(abs(numbers).max()) for numbers in (A, B, w, u))
+    bound = (1 << s) + (r * A_max * B_max << (s - ab)) + (w_max * u_max << (s - on))
     covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)  # r limit^2 <= 2^52: sums are exact in float64
     T = np.tril(np.ones((m, m)))
     for p in primes(limit - 1):
@@ -245,8 +248,9 @@ def hash_of(parts: list[tuple[str, Array, tuple[int, ...], int, int]]) -> str:
     """Return the SHA-256 of the canonical bytes."""
     digest = hashlib.sha256(b"trilift/stage/1\n")
     for name, words, shape, exponent, limbs in parts:
-        sizes = ",".join(str(side) for side in shape)
-        digest.update(f"{name} shape={sizes} exponent={exponent} limbs={limbs}\n".encode())
+        digest.update(
+            f"{name} shape={','.join(map(str, shape))} exponent={exponent} limbs={limbs}\n".encode()
+        )
         digest.update(np.ascontiguousarray(words).tobytes())
     return digest.hexdigest()
 
@@ -254,8 +258,7 @@ def hash_of(parts: list[tuple[str, Array, tuple[int, ...], int, int]]) -> str:
 def norms(x: Numbers, l2: bool) -> Iterator[tuple[str, Fraction]]:
     """Return the exact norms of the certificate by name, the interior ones over all pairs of weights."""
     A, B, w, g = x.A, x.B, x.w, x.g
-    a, o, h, m = x.a, x.o, x.h, len(x.w)
-    one, rest = 1 << o, (1 << o) - w
+    a, o, h, m, rest = x.a, x.o, x.h, len(x.w), (1 << x.o) - x.w
     # squared norms over 2^(2(a + o + h)): A_i scaled by 2^(o + h), (1 - w_i) g by 2^a
     gram = int(g.dot(g)) << 2 * a
     own = ((A * A).sum(axis=1) << 2 * (o + h)) + rest * rest * gram
@@ -272,8 +275,7 @@ def norms(x: Numbers, l2: bool) -> Iterator[tuple[str, Fraction]]:
     cross[0] = int(rest[0] * A[-1].dot(g)) << (a + o + h)
     before = np.concatenate([own[-1:], own[:-1]])
     largest = total = 0
-    for mine in w.tolist():
-        other = one - mine
+    for mine, other in zip(w.tolist(), rest.tolist(), strict=True):
         blended = mine**2 * own + other**2 * before + 2 * mine * other * cross
         largest, total = max(largest, int(blended.max())), total + int(blended.sum())
     scale <<= 2 * o
@@ -295,8 +297,7 @@ def widest_column(x: Numbers, columns: Array, l2: bool) -> int:
             inside = mine**2 * columns[:-1] + other**2 * columns[1:] + 2 * mine * other * products
         else:
             inside = abs(mine * B[:, :-1] + other * B[:, 1:]).sum(axis=0)
-        # into the next block: other coordinates
-        across = mine ** (1 + l2) * columns[-1] + other ** (1 + l2) * columns[0]
+        across = mine ** (1 + l2) * columns[-1] + other ** (1 + l2) * columns[0]  # into the next block
         widest = max(widest, int(inside.max()), int(across))
     return widest
 
@@ -339,12 +340,11 @@ def check(path: str) -> str:
     while n > 0 and not np.any(v & 1):
         v, n = v >> 1, n - 1
     check_weights("v", v, n)
-    u = (1 << n) - v
     if kind == "direct" and (np.any(w != 0) or np.any(g != 0)):
         raise Untrue("kind direct: w or g is not zero")
     if header.get("tail") != (int(np.flatnonzero(w)[0]) if np.any(w != 0) else 0):
         raise Unreadable("tail is not the number of leading zeros of w")
-    x = Numbers(A, B, w, g, u, a, b, o, h, n)
+    x = Numbers(A, B, w, g, (1 << n) - v, a, b, o, h, n)
     prove_product(x)
     l2 = header["version"] == 2
     if certificate.get("norm", "l1") != ("l2" if l2 else "l1"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +37,7 @@ def command(
     from trilift.arguments import new_file
     from trilift.artifacts import Provenance, save
     from trilift.lift.checks import choice
-    from trilift.lift.errors import ParameterError
+    from trilift.lift.errors import ArtifactFormatError, ParameterError
     from trilift.matrices import read_factors
     from trilift.output import note, print_json, print_pairs
     from trilift.verify import from_factors
@@ -46,13 +47,19 @@ def command(
     new_file("--out", out)
     choice("objective", objective, ("max", "mean"))
     choice("kind", kind, ("direct", "stage"))
+    before = [_sha256(path) for path in files]
     left, right = read_factors(files)
+    for path, known in zip(files, before, strict=True):
+        if _sha256(path) != known:
+            raise ArtifactFormatError(f"{path}: changed while it was read")
     provenance = Provenance(
         objective=objective,
         size=right.shape[1],
         date=datetime.now(UTC).date().isoformat(),
         method="imported factors",
-        notes="; ".join(f"{path.name[:80]} sha256 {_sha256(path)}" for path in files),
+        notes="; ".join(
+            f"{path.name[:80]} sha256 {known}" for path, known in zip(files, before, strict=True)
+        ),
     )
     artifact = from_factors(right, left=left, objective=objective, kind=kind, provenance=provenance)
     save(artifact, out)
@@ -66,5 +73,14 @@ def command(
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    from trilift.lift.errors import ArtifactFormatError
+    from trilift.lift.files import open_regular
+    from trilift.matrices import MAX_BYTES
+
+    try:
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise ArtifactFormatError(f"{path}: larger than {MAX_BYTES} bytes")
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ArtifactFormatError(f"{path}: {error.strerror or error}") from None

@@ -38,8 +38,9 @@ def command(
     """
     from trilift.arguments import artifact_path, new_file, whole
     from trilift.artifacts import load
+    from trilift.artifacts.artifact import read_header
     from trilift.lift.checks import integer
-    from trilift.lift.errors import ParameterError
+    from trilift.lift.errors import ArtifactFormatError, ParameterError
     from trilift.lifted import MAX_HORIZON
     from trilift.output import note, one_line, print_json, print_pairs
     from trilift.verify import refutation
@@ -54,6 +55,8 @@ def command(
     path = artifact_path(file)
     artifact = load(path)
     failure = refutation(path)
+    if read_header(path)[1] != artifact.certificate:  # the numbers have the hash of what was loaded
+        raise ArtifactFormatError(f"{path}: the file has just changed")
     record = _record(artifact, failure)
     if failure is not None:
         note(f"trilift: not verified: {one_line(failure)}")

@@ -60,9 +60,12 @@ def test_wrong_crc(tree_file, tmp_path):
     whole = bytearray(tree_file.read_bytes())
     with zipfile.ZipFile(tree_file) as archive:
         entry = archive.getinfo("A.npy")
-    place = whole.rindex(b"A.npy") - 46 + 16  # the CRC field of the directory entry
-    whole[place : place + 4] = struct.pack("<L", entry.CRC ^ 1)
     path = tmp_path / "crc.npz"
+    in_directory, in_front = whole.rindex(b"A.npy") - 46 + 16, entry.header_offset + 14
+    whole[in_directory : in_directory + 4] = struct.pack("<L", entry.CRC ^ 1)
+    path.write_bytes(whole)
+    refused(path, "not what the archive's directory says")
+    whole[in_front : in_front + 4] = struct.pack("<L", entry.CRC ^ 1)
     path.write_bytes(whole)
     refused(path, "CRC")
 
