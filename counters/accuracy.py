@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from trilift.counters.part_tails import step_half_width
-from trilift.lift.checks import flag, integer, rational
+from trilift.lift.checks import flag, integer, rational, show
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.stream.epoch_layout import LAST_STEP
 
@@ -46,7 +46,7 @@ class Accuracy:
         """
         level = rational("confidence", confidence, above=0)
         if level >= 1:
-            raise ParameterError(f"confidence must be a number between 0 and 1, got {confidence!r}")
+            raise ParameterError(f"confidence must be a number between 0 and 1, got {show(confidence)}")
         position = self._position(t)
         failure = float(1 - level)
         if flag("simultaneous", simultaneous):
@@ -78,5 +78,5 @@ class Accuracy:
         step = integer("t", t, minimum=1)
         last = LAST_STEP if self._setup.horizon is None else self._setup.horizon
         if step > last:
-            raise HorizonError(f"step {step} is past the horizon {last}")
+            raise HorizonError(f"step {show(step)} is past the horizon {last}")
         return step - 1

@@ -15,7 +15,7 @@ from trilift.counters.setup import Setup, make_setup
 from trilift.counters.statement import ANY_LENGTH, number
 from trilift.counters.streamed import StreamSetup
 from trilift.counters.unbounded import UnboundedSetup, make_unbounded
-from trilift.lift.checks import choice, fail, rational
+from trilift.lift.checks import choice, fail, rational, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.process import NoiseProcess
 
@@ -164,7 +164,7 @@ def make_biased(
     """
     from trilift.stream.gdp import ln_of, ln_sum
 
-    wanted = rational("delta", delta, above=0)
+    wanted = written("delta", delta, above=0)
     if wanted >= 1:
         raise fail("delta", "a number between 0 and 1", delta)
     choice("base", base, BASES)

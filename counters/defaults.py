@@ -100,8 +100,9 @@ def chain_of(names: Sequence[str], *, norm: str = "l1") -> Chain:
     Raises:
         ParameterError: an empty or non-string sequence, an unknown name.
     """
-    if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
-        raise ParameterError(f"chain must be a Chain or a sequence of artifact names, got {show(names)}")
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(x, str) for x in names):
+        wanted = "a Chain or a sequence of artifact names"
+        raise ParameterError(f"chain must be {wanted} (names), got {show(names)}")
     load = load_stage if choice("norm", norm, NORMS) == "l1" else load_stage_l2
     loaded: dict[str, Any] = {name: load(name) for name in names}
     return Chain(loaded[names[-1]], [loaded[name] for name in names[:-1]])

@@ -14,7 +14,7 @@ from trilift.counters.statement import ANY_LENGTH, number
 from trilift.counters.streamed import StreamSetup, checked_epsilon, make_stream
 from trilift.lift import Chain
 from trilift.lift.budget import OBJECTIVES, horizon_scales
-from trilift.lift.checks import choice, fail, rational
+from trilift.lift.checks import choice, fail, rational, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.epoch_layout import GROWTHS, Layout
 from trilift.stream.process import NoiseProcess
@@ -200,7 +200,7 @@ def make_gaussian(
     from trilift.stream.gdp import ln_delta_bounds, ln_of, mu_for
 
     asked = checked_epsilon(epsilon)
-    wanted = rational("delta", delta, above=0)
+    wanted = written("delta", delta, above=0)
     if wanted >= 1:
         raise fail("delta", "a number between 0 and 1", delta)
     choice("mechanism", mechanism, MECHANISMS)

@@ -60,8 +60,14 @@ class InputRule:
     clip: bool
 
     @classmethod
-    def make(cls, *, bounds: Any, resolution: Any, clip: Any) -> InputRule:
+    def make(cls, *, bounds: Any, resolution: Any, clip: Any, name: str = "bounds") -> InputRule:
         """Check the arguments of a counter.
+
+        Args:
+            bounds: a pair (low, high).
+            resolution: of the lattice.
+            clip: whether to clip.
+            name: what the bounds are called: "high" if only the upper one was given.
 
         Raises:
             ParameterError: bounds that are not two finite numbers low < high on the lattice.
@@ -69,14 +75,15 @@ class InputRule:
         places = lattice_places("resolution", resolution)
         if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
             raise fail("bounds", "a pair (low, high)", bounds)
-        low, high = (rational("bounds", bound) * (1 << places) for bound in bounds)
+        shown = tuple(bounds) if name == "bounds" else bounds[1]
+        low, high = (rational(name, bound) * (1 << places) for bound in bounds)
         if low.denominator != 1 or high.denominator != 1:
             step = "integers" if places == 0 else f"multiples of the resolution 2^-{places}"
-            raise fail("bounds", step, tuple(bounds))
+            raise fail(name, step, shown)
         if max(abs(low), abs(high)) >= 1 << (_BOUND_BITS + places):
-            raise ParameterError(f"bounds must be smaller than 2^{_BOUND_BITS} in size")
+            raise ParameterError(f"{name} must be smaller than 2^{_BOUND_BITS} in size")
         if high <= low:
-            raise fail("bounds", "a pair with low < high", tuple(bounds))
+            raise fail(name, "a pair with low < high" if name == "bounds" else "a number > 0", shown)
         return cls(int(low), int(high), places, flag("clip", clip))
 
     @property

@@ -21,7 +21,7 @@ from trilift.counters.lock import acquired
 from trilift.counters.position import Position, running_sums
 from trilift.counters.released import as_array, as_number, post_process
 from trilift.counters.statement import privacy_statement
-from trilift.lift.checks import flag, integer
+from trilift.lift.checks import flag, integer, show
 from trilift.lift.errors import (
     ArtifactFormatError,
     HorizonError,
@@ -53,7 +53,9 @@ class RunningCounter(Kept, Accuracy):
     def _begin(self, setup: Any, simulation_seed: int | None, state: str | os.PathLike[str] | None) -> None:
         """Start a new counter, under a new key, and write its state if it keeps one."""
         simulated = simulation_seed is not None
-        key = simulation_key(simulation_seed) if simulation_seed is not None else new_key()
+        key = (
+            new_key() if simulation_seed is None else simulation_key(simulation_seed, name="simulation_seed")
+        )
         self._start(setup, key, bytes(16) if simulated else new_stream_id(), simulated, {})
         self._keep(state)
 
@@ -151,9 +153,11 @@ class RunningCounter(Kept, Accuracy):
             if wanted <= self.step:
                 return self._shown(self._now.replayed(wanted, tuple(inputs.tolist())))
             if wanted > self._last:
-                raise HorizonError(f"step {wanted} is past the horizon {self._last}; nothing was changed")
+                raise HorizonError(
+                    f"step {show(wanted)} is past the horizon {self._last}; nothing was changed"
+                )
             if wanted > self.step + 1:
-                raise StateError(f"step {wanted} is out of order: the next step is {self.step + 1}")
+                raise StateError(f"step {show(wanted)} is out of order: the next step is {self.step + 1}")
             return self._shown(self._advance(inputs[None, :])[-1])
 
     def extend(self, values: Any) -> Integers:
@@ -269,7 +273,7 @@ class RunningCounter(Kept, Accuracy):
     def _check_room(self, count: int) -> None:
         if self.step + count > self._last:
             wanted = self.step + count
-            raise HorizonError(f"step {wanted} is past the horizon {self._last}; nothing was changed")
+            raise HorizonError(f"step {show(wanted)} is past the horizon {self._last}; nothing was changed")
 
     def _shown(self, released: Integers) -> Any:
         places = self._setup.output_places

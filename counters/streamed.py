@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.inputs import InputRule, lattice_places
-from trilift.lift.checks import choice, fail, integer, rational
+from trilift.lift.checks import choice, fail, integer, written
 from trilift.lift.errors import ParameterError
 
 __all__ = ["POSTPROCESSING", "StreamSetup", "checked_epsilon", "make_stream"]
@@ -18,7 +18,6 @@ Integers = np.ndarray[Any, np.dtype[Any]]
 
 POSTPROCESSING = ("nonnegative", "monotone")
 
-_EPSILON_BITS = 2048
 _MAX_DIMENSION = 1 << 20
 _MOST_CONTRIBUTIONS = 1 << 62
 
@@ -147,10 +146,7 @@ def checked_epsilon(epsilon: Any) -> Fraction:
     Raises:
         ParameterError: not a finite number > 0, or one of too many digits.
     """
-    asked = rational("epsilon", epsilon, above=0)
-    if max(asked.numerator.bit_length(), asked.denominator.bit_length()) > _EPSILON_BITS:
-        raise ParameterError(f"epsilon must be a fraction of numbers of at most {_EPSILON_BITS} bits")
-    return asked
+    return written("epsilon", epsilon, above=0)
 
 
 def make_stream(
@@ -201,7 +197,7 @@ def _norm_bound(norm_bound: Any, dimension: int | None, rule: InputRule) -> int 
         return None
     if dimension is None:
         raise ParameterError("norm_bound needs a dimension: it bounds the l1 norm of a vector input")
-    exact = rational("norm_bound", norm_bound, above=0) * (1 << rule.places)
+    exact = written("norm_bound", norm_bound, above=0) * (1 << rule.places)
     if exact.denominator != 1:
         raise fail("norm_bound", "a multiple of the resolution", norm_bound)
     return int(exact)

@@ -16,7 +16,18 @@ from typing import Any
 import numpy as np
 from trilift.lift.errors import ParameterError
 
-__all__ = ["choice", "fail", "finite", "flag", "integer", "numeric_array", "rational", "show"]
+__all__ = [
+    "choice",
+    "choices",
+    "fail",
+    "finite",
+    "flag",
+    "integer",
+    "numeric_array",
+    "rational",
+    "show",
+    "written",
+]
 
 
 def show(value: object) -> str:
@@ -26,13 +37,28 @@ def show(value: object) -> str:
     ('1/3', '(0, 1/2)')
     """
     try:
-        if type(value) is tuple and any(isinstance(item, Fraction) for item in value[:2]):
-            text = f"({', '.join(show(item) for item in value[:3])}{', ...' if len(value) > 3 else ''})"
-        else:
-            text = (str(value) if isinstance(value, Fraction) else repr(value)).replace("\n", " ")
-    except ValueError:  # Python writes integers of at most 4300 digits
-        text = f"a {type(value).__name__} of too many digits to show"
-    return text if len(text) <= 60 else text[:57] + "..."
+        text = " ".join(_written(value).split())
+    except Exception:  # integers of more than 4300 digits; reprs that fail
+        kind = type(value).__name__
+        numeric = isinstance(value, (int, Fraction))
+        text = f"a {kind} of too many digits to show" if numeric else f"a {kind}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+_SHOWN = 60
+
+
+def _written(value: object) -> str:
+    """Write a value out, of a long one its beginning only."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if type(value) is tuple and any(isinstance(item, Fraction) for item in value[:2]):
+        return f"({', '.join(show(item) for item in value[:3])}{', ...' if len(value) > 3 else ''})"
+    if isinstance(value, (str, bytes, list, tuple)) and len(value) > _SHOWN:
+        return repr(value[:_SHOWN])
+    if isinstance(value, (set, frozenset, dict)) and len(value) > _SHOWN:
+        return f"a {type(value).__name__} of {len(value)}"
+    return repr(value)
 
 
 def fail(name: str, wanted: str, value: object) -> ParameterError:
@@ -58,6 +84,7 @@ def _no_number(name: str, wanted: str, value: object) -> ParameterError:
 
 _EXACT_FLOATS = 1 << 53
 _MAX_DECIMAL = 4000  # larger exponents would be multiplied out for minutes before anything is refused
+_MOST_BITS = (10**_MAX_DECIMAL).bit_length() - 1  # longer integers cannot be written into any message
 _NEVER_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy counts durations among its integers
 
 
@@ -65,9 +92,26 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, _NEVER_NUMBERS)
 
 
+_NO_CONVERSION = (ValueError, OverflowError, TypeError, AttributeError)
+
+
+def _exactly(value: Any) -> Fraction:
+    """Return the rational that a number is; raise one of the errors above if it is none."""
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, (float, Decimal)):
+        return Fraction(value)
+    if isinstance(value, np.floating):
+        return Fraction(*value.as_integer_ratio())
+    near = float(value)
+    if near != value:  # a number of another library, of more digits than a float has
+        raise ValueError
+    return Fraction(near)
+
+
 def _bounds_text(kind: str, minimum: object, above: object, maximum: object) -> str:
     limits = [
-        f"{symbol} {limit}"
+        f"{symbol} {show(limit)}"
         for symbol, limit in ((">", above), (">=", minimum), ("<=", maximum))
         if limit is not None
     ]
@@ -100,23 +144,37 @@ def rational(
     wanted = _bounds_text("a finite number", minimum, above, maximum)
     if not _is_number(value):
         raise _no_number(name, wanted, value)
+    if isinstance(value, Decimal) and value.is_finite() and value and abs(value.adjusted()) > _MAX_DECIMAL:
+        raise fail(name, f"between 1e-{_MAX_DECIMAL} and 1e{_MAX_DECIMAL} in size", value)
     try:
-        if isinstance(value, numbers.Rational):
-            exact = Fraction(int(value.numerator), int(value.denominator))
-        elif isinstance(value, Decimal):
-            if value.is_finite() and value and abs(value.adjusted()) > _MAX_DECIMAL:
-                raise fail(name, f"between 1e-{_MAX_DECIMAL} and 1e{_MAX_DECIMAL} in size", value)
-            exact = Fraction(value)
-        else:
-            exact = Fraction(float(value))
-            if isinstance(value, np.floating) and value != float(value):
-                exact = Fraction(*value.as_integer_ratio())
-    except (ValueError, OverflowError):  # NaN and infinities
+        exact = _exactly(value)
+    except _NO_CONVERSION:  # NaN and infinities; what only says that it is a number
         raise fail(name, wanted, value) from None
     too_low = (above is not None and exact <= above) or (minimum is not None and exact < minimum)
     if too_low or (maximum is not None and exact > maximum):
         raise fail(name, wanted, value)
     return exact
+
+
+def written(
+    name: str,
+    value: Any,
+    *,
+    above: int | None = None,
+    maximum: int | None = None,
+) -> Fraction:
+    """Like :func:`rational`, for numbers that statements and saved states write out: no endless fractions.
+
+    >>> written("epsilon", 0.5, above=0)
+    Fraction(1, 2)
+    """
+    exact = rational(name, value, above=above, maximum=maximum)
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _WRITTEN_BITS:
+        raise ParameterError(f"{name} must be a fraction of numbers of at most {_WRITTEN_BITS} bits")
+    return exact
+
+
+_WRITTEN_BITS = 2048
 
 
 def finite(
@@ -147,18 +205,32 @@ def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int |
     wanted = _bounds_text("an integer", minimum, None, maximum)
     if not isinstance(value, numbers.Integral) or isinstance(value, _NEVER_NUMBERS):
         raise _no_number(name, wanted, value)
-    result = int(value)
+    try:
+        result = int(value)
+    except _NO_CONVERSION:  # it only says that it is an integer
+        raise fail(name, wanted, value) from None
     if (minimum is not None and result < minimum) or (maximum is not None and result > maximum):
         raise fail(name, wanted, value)
+    if result.bit_length() > _MOST_BITS:
+        raise fail(name, f"{wanted}, of at most {_MAX_DECIMAL} digits", value)
     return result
 
 
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return ``value`` if it is one of the strings in ``options``."""
     allowed = list(options)
-    if not isinstance(value, str) or value not in allowed:
+    text = str.__str__(value) if isinstance(value, str) else None
+    if text is None or text not in allowed:
         raise fail(name, "one of " + ", ".join(repr(option) for option in allowed), value)
-    return value
+    return text
+
+
+def choices(name: str, values: Any, options: Iterable[str]) -> list[str]:
+    """Return a list or tuple of strings, each one of ``options``, as a list."""
+    allowed = list(options)
+    if not isinstance(values, (list, tuple)):
+        raise fail(name, "a list of some of " + ", ".join(map(repr, allowed)), values)
+    return [choice(f"each of {name}", value, allowed) for value in values]
 
 
 def flag(name: str, value: Any) -> bool:
@@ -173,14 +245,18 @@ def numeric_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarr
 
     Raises:
         ParameterError: for object, string, boolean, complex, datetime or masked arrays, NaN,
-            infinities, ragged nesting, or another number of dimensions than ``ndim``.
+            infinities, ragged nesting, or another number of dimensions than ``ndim``; for lists that hold
+            a boolean, a masked array, or integers that would be rounded to floats.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise ParameterError(f"{name} must be a plain numeric array, got a masked array")
+    large = isinstance(value, (list, tuple)) and _checked_items(name, value)
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise ParameterError(f"{name} must be a rectangular numeric array") from None
+    if large and array.dtype.kind == "f":
+        raise ParameterError(f"{name} must not mix floats with integers above 2^53, which would be rounded")
     if array.dtype.kind not in "iuf":
         hint = " (astype(int) makes them 0 and 1)" if array.dtype.kind == "b" else ""
         raise ParameterError(f"{name} must be a numeric array, got dtype {array.dtype}{hint}")
@@ -193,3 +269,21 @@ def numeric_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarr
             at = where[0] if len(where) == 1 else where
             raise ParameterError(f"{name} must be finite, got {array[where]} at index {at}")
     return array
+
+
+def _checked_items(name: str, items: Any, depth: int = 0) -> bool:
+    """Refuse in lists what numpy would take for a number; tell whether they hold integers beyond 2^53."""
+    large = False
+    for item in items:
+        if isinstance(item, (bool, np.bool_)):
+            raise _no_number(name, "a numeric array", item)
+        if isinstance(item, np.ma.MaskedArray):
+            raise ParameterError(f"{name} must be a plain numeric array, got a masked array in it")
+        if isinstance(item, (list, tuple)) and depth < _MOST_NESTED:
+            large |= _checked_items(name, item, depth + 1)
+        elif isinstance(item, (int, np.integer)):
+            large |= not -_EXACT_FLOATS <= int(item) <= _EXACT_FLOATS
+    return large
+
+
+_MOST_NESTED = 64  # numpy's own limit

@@ -72,16 +72,17 @@ def new_stream_id() -> bytes:
     return os.urandom(STREAM_ID_BYTES)
 
 
-def simulation_key(seed: int) -> Secret:
+def simulation_key(seed: int, *, name: str = "seed") -> Secret:
     """Make a key from a public seed: for tests and simulations only, such noise protects nobody.
 
     Args:
         seed: any integer; equal seeds give equal keys.
+        name: what to call it in an error.
 
     Raises:
         ParameterError: if ``seed`` is not an integer.
     """
-    payload = length_prefixed(_SIMULATION_LABEL) + length_prefixed(_signed(integer("seed", seed)))
+    payload = length_prefixed(_SIMULATION_LABEL) + length_prefixed(_signed(integer(name, seed)))
     return Secret(hashlib.sha256(payload).digest())
 
 

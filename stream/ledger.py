@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from trilift.lift.chain import Chain
-from trilift.lift.checks import integer, rational
+from trilift.lift.checks import integer, rational, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.levels import (
     MAX_PLACES,
@@ -113,7 +113,7 @@ def make_ledger(
     >>> ledger.scales, ledger.spent
     ((Fraction(2, 1),), Fraction(1, 2))
     """
-    asked = rational("epsilon", epsilon, above=0)
+    asked = written("epsilon", epsilon, above=0)
     chi = rational("change", change, above=0)
     gamma = integer("input_places", input_places, minimum=0, maximum=MAX_PLACES)
     levels = split_budget(

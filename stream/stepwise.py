@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import integer, numeric_array
+from trilift.lift.checks import integer, numeric_array, show
 from trilift.lift.errors import HorizonError, ParameterError
 
 __all__ = ["Stepwise"]
@@ -43,7 +43,7 @@ class Stepwise(ABC):
         first = integer("start", start, minimum=0)
         last = integer("stop", stop, minimum=first)
         if last > self._end():
-            raise HorizonError(f"step {last} is past the horizon {self._end()}")
+            raise HorizonError(f"step {show(last)} is past the horizon {self._end()}")
         return self._joined([np.arange(a, min(a + _CHUNK, last)) for a in range(first, last, _CHUNK)])
 
     def at(self, steps: Any) -> Integers:

@@ -25,7 +25,7 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import fail, integer, numeric_array, rational
+from trilift.lift.checks import fail, integer, numeric_array, rational, show
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.lift.integers import shrink
 from trilift.stream.gaussian import SAMPLER_ID, GaussianRows
@@ -37,6 +37,7 @@ from trilift.stream.toeplitz_factor import (
     MAX_SIZE,
     ROOT_PLACES,
     left_factor,
+    left_floats,
     left_row_norms_sq,
     root_norm_sq,
     toeplitz_root,
@@ -145,7 +146,8 @@ class ToeplitzNoise(Stepwise):
         places: int | None = None,
     ) -> None:
         if isinstance(size, int) and size > MAX_SIZE:
-            raise fail("size", f"at most 2^{MAX_SIZE.bit_length() - 1} (use epochs or a chain beyond)", size)
+            most = f"at most 2^{MAX_SIZE.bit_length() - 1} (use epochs or a chain beyond)"
+            raise fail("size (the horizon)", most, size)
         self.horizon = integer("size", size, minimum=1)
         self.mu, self.change = rational("mu", mu, above=0), rational("change", change, above=0)
         self.input_places = integer("input_places", input_places, minimum=0, maximum=MAX_PLACES)
@@ -195,6 +197,20 @@ class ToeplitzNoise(Stepwise):
             raise HorizonError(f"step {int(where.max())} lies outside 0..{self.horizon - 1}")
         norms = left_row_norms_sq(self.horizon)[where.astype(np.int64)]
         return np.asarray(float(self.sigma) ** 2 * norms + np.ldexp(1.0, -2 * self.places) / 12.0)
+
+    def covariance(self, first: int, second: int) -> float:
+        """Return the covariance of the noise of two 0-based steps a <= b (before rounding).
+
+        sigma^2 sum_{i <= a} l_i l_{i + b - a}, l the coefficients of L.
+
+        Raises:
+            HorizonError, ParameterError: as :meth:`at`.
+        """
+        a, b = sorted(integer("step", step, minimum=0) for step in (first, second))
+        if b >= self.horizon:
+            raise HorizonError(f"step {show(b)} lies outside 0..{self.horizon - 1}")
+        factor = left_floats(self.horizon)
+        return float(self.sigma) ** 2 * float(factor[: a + 1] @ factor[b - a : b + 1])
 
     # -- evaluation ---------------------------------------------------------------------------------
 

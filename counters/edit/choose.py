@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trilift.counters.edit.base import BOUNDED
+from trilift.counters.edit.base import BOUNDED, KINDS
 from trilift.counters.edit.design import DISPLAYS, MECHANISMS, Design, make_design
 from trilift.counters.edit.gaussian_laws import gaussian_rmse
 from trilift.counters.edit.gaussian_setup import GaussianSetup, make_gaussian_setup
 from trilift.counters.edit.ledger import EditLedger
+from trilift.counters.edit.predict import checked_horizon, checked_rate
 from trilift.counters.edit.tune import NOMINAL_HORIZON
 from trilift.counters.edit.variants import ACCOUNTINGS
+from trilift.lift.checks import choices
 
 __all__ = ["Choice", "choose_design", "variants"]
 
@@ -125,11 +127,14 @@ def variants(
     Raises:
         ParameterError: as :func:`~trilift.counters.edit.design.make_design`.
     """
-    T = NOMINAL_HORIZON if horizon is None else horizon
-    r = 0.5 if rate is None else float(rate)
+    T = NOMINAL_HORIZON if horizon is None else checked_horizon(horizon)
+    r = 0.5 if rate is None else checked_rate(rate)
     common: dict[str, Any] = {"delta": delta, "horizon": horizon, "rate": rate, **inputs}
     found = []
-    for accounting in ACCOUNTINGS if accountings is None else accountings:
+    chosen = ACCOUNTINGS if accountings is None else choices("accountings", accountings, ACCOUNTINGS)
+    bases = None if bases is None else choices("bases", bases, ("auto", *KINDS))
+    displays = choices("displays", displays, DISPLAYS)
+    for accounting in chosen:
         for mechanism in ACCOUNTINGS[accounting]:
             kinds = bases if accounting == "sharp" and bases is not None else ("auto",)
             for base in kinds:

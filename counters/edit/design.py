@@ -14,7 +14,13 @@ from trilift.counters.edit.base import BaseSpec
 from trilift.counters.edit.base_tails import octave_ends
 from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger
-from trilift.counters.edit.predict import Prediction, checked_rate, lengths_of, predict
+from trilift.counters.edit.predict import (
+    Prediction,
+    checked_horizon,
+    checked_rate,
+    lengths_of,
+    predict,
+)
 from trilift.counters.edit.rules import PartRule, SimPartRule
 from trilift.counters.state_file import exact_number
 from trilift.lift.checks import choice, flag, integer
@@ -87,8 +93,11 @@ class Design:
         ..., whose sum is 1 (the paper: 6 eta / (pi^2 l^2)).
 
         Raises:
+            ParameterError: not integers with 0 <= start <= stop.
             HorizonError: buckets past the capacity.
         """
+        start = integer("start", start, minimum=0)
+        stop = integer("stop", stop, minimum=start)
         if self.capacity is not None and stop > self.capacity:
             raise HorizonError(f"this mechanism releases {self.capacity} buckets at most")
         if self.times.capacity is None:
@@ -125,7 +134,7 @@ class Design:
         Raises:
             ParameterError: no horizon at all.
         """
-        T = integer("horizon", self.horizon if horizon is None else horizon, minimum=1)
+        T = checked_horizon(self.horizon if horizon is None else horizon)
         r = checked_rate(self.rate if rate is None else rate)
         last = (self.capacity or 1 << 62) - 1
         largest = float(self.values.change)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.edit.ledger import float_above
-from trilift.lift.checks import choice, integer, rational
+from trilift.lift.checks import choice, integer, rational, written
 from trilift.lift.errors import StateError
 from trilift.stream.gdp import ln_of, mu_for
 
@@ -197,7 +197,7 @@ def calibrated_mu(epsilon: Any, *, delta: Any) -> Fraction:
     >>> round(float(calibrated_mu(150, delta=Fraction(1, 10**5))), 4)
     13.6216
     """
-    exact = rational("delta", delta, above=0, maximum=1)
+    exact = written("delta", delta, above=0, maximum=1)
     return mu_for(epsilon, ln_delta=ln_of(exact)[0] - _SLACK)  # a little is left for sums that round up
 
 

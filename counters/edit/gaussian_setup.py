@@ -17,7 +17,7 @@ from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.inputs import lattice_places
 from trilift.counters.state_file import exact_number
-from trilift.lift.checks import choice, integer, rational
+from trilift.lift.checks import choice, integer, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_delta_bounds
 
@@ -96,8 +96,8 @@ class GaussianSetup:
         output_resolution: Any,
         mu: Fraction | None,
     ) -> Self:
-        asked = rational("epsilon", epsilon, above=0)
-        allowed = rational("delta", delta, above=0)
+        asked = written("epsilon", epsilon, above=0)
+        allowed = written("delta", delta, above=0)
         if allowed >= 1:
             raise ParameterError("delta must be smaller than 1")
         steps = None if horizon is None else integer("horizon", horizon, minimum=1, maximum=MOST_STEPS)

@@ -80,7 +80,7 @@ class BotRule:
         Raises:
             ParameterError: an argument that is not acceptable.
         """
-        rule = InputRule.make(bounds=(0, high), resolution=resolution, clip=clip)
+        rule = InputRule.make(bounds=(0, high), resolution=resolution, clip=clip, name="high")
         return cls(rule.high, rule.places, rule.clip)
 
     @classmethod

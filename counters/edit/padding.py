@@ -16,7 +16,7 @@ from trilift.counters.edit.ledger import EditLedger, LedgerPart
 from trilift.counters.edit.mechanism import ECC, SimECC
 from trilift.counters.edit.words import delta_text
 from trilift.counters.statement import number
-from trilift.lift.checks import choice, rational
+from trilift.lift.checks import choice, show, written
 from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.gdp import ln_of
 from trilift.stream.keys import DigestBuilder, derive_key
@@ -43,9 +43,9 @@ def padding_offset(epsilon: Any, *, delta: Any) -> int:
     >>> padding_offset(1, delta=1e-5)
     25
     """
-    eps, failure = rational("epsilon", epsilon, above=0), rational("delta", delta, above=0)
+    eps, failure = written("epsilon", epsilon, above=0), written("delta", delta, above=0)
     if failure >= 1:
-        raise ParameterError(f"delta must be below 1, got {delta}")
+        raise ParameterError(f"delta must be below 1, got {show(delta)}")
     need = -2 / eps * ln_of(failure)[0]
     return 1 - (-need.numerator // need.denominator)
 
@@ -104,7 +104,7 @@ class EndingCounter:
         unknown = sorted(options.keys() & {"horizon", "state"})
         if unknown:
             raise ParameterError(f"a stream that ends takes no {unknown[0]}")
-        eps, failure = rational("epsilon", epsilon, above=0), rational("delta", delta, above=0)
+        eps, failure = written("epsilon", epsilon, above=0), written("delta", delta, above=0)
         self._offset = padding_offset(eps, delta=failure)
         self._epsilon, self._delta = eps, failure
         kind = _COUNTERS[choice("mechanism", mechanism, _COUNTERS)]

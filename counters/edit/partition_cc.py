@@ -23,7 +23,7 @@ from trilift.counters.edit.svt import MOST_STEPS, ceil_log
 from trilift.counters.edit.words import CONDITIONS, guarantee, simulation_lines
 from trilift.counters.state_file import exact_number
 from trilift.counters.statement import number
-from trilift.lift.checks import fail, integer, rational, show
+from trilift.lift.checks import fail, integer, rational, show, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_of, mu_for
 from trilift.stream.keys import DigestBuilder
@@ -120,7 +120,7 @@ class PartitionDesign:
         Raises:
             ParameterError: an argument that is not acceptable.
         """
-        eps, failure = rational("epsilon", epsilon, above=0), rational("delta", delta, above=0)
+        eps, failure = written("epsilon", epsilon, above=0), written("delta", delta, above=0)
         if not Fraction(4, 10**7) <= eps <= 4 * 10**7:  # a quarter of it is calibrated
             raise fail("epsilon", "between 4e-7 and 4e7", epsilon)
         if failure >= 1:

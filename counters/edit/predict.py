@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.edit.rules import PartRule, SimPartRule
-from trilift.lift.checks import fail, finite
+from trilift.lift.checks import fail, finite, integer
 
 __all__ = ["Lengths", "Prediction", "checked_rate", "lengths_of", "predict"]
 
@@ -32,6 +32,7 @@ _QUANTILES = 12
 _PIECES = 4.0  # about as many independent stretches has the noise of a run
 _LUMPS = 120
 _EULER = 0.5772156649015329
+_MOST_STEPS = 1 << 62
 _LEAST_RATE = 1e-12  # rarer events are none in any stream, and their reciprocals overflow
 
 
@@ -48,6 +49,15 @@ def checked_rate(rate: Any) -> float:
     if value < _LEAST_RATE:
         raise fail("rate", f"at least {_LEAST_RATE:g}", rate)
     return value
+
+
+def checked_horizon(horizon: Any) -> int:
+    """Return a number of steps that errors can be predicted for.
+
+    Raises:
+        ParameterError: not an integer from 1 to 2^62.
+    """
+    return integer("horizon", horizon, minimum=1, maximum=_MOST_STEPS)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trilift.counters.kept import Kept
 from trilift.counters.lock import acquired
 from trilift.counters.position import Position
 from trilift.counters.released import as_array, as_number
-from trilift.lift.checks import flag, integer
+from trilift.lift.checks import flag, integer, show
 from trilift.lift.errors import HorizonError, StateError
 from trilift.stream.keys import new_key, new_stream_id, simulation_key
 
@@ -87,7 +87,7 @@ class EditShell(Kept):
 
     def _begin(self, plan: Any, seed: int | None, state: str | os.PathLike[str] | None) -> None:
         simulated = seed is not None
-        key = simulation_key(seed) if seed is not None else new_key()
+        key = simulation_key(seed, name="simulation_seed") if seed is not None else new_key()
         self._start(plan, key, bytes(16) if simulated else new_stream_id(), simulated)
         self._keep(state)
 
@@ -162,7 +162,7 @@ class EditShell(Kept):
                 return self._shown(self._log().replayed(wanted, (number, int(bot))))
             self._check_room(wanted - self.step)
             if wanted > self.step + 1:
-                raise StateError(f"step {wanted} is out of order: the next step is {self.step + 1}")
+                raise StateError(f"step {show(wanted)} is out of order: the next step is {self.step + 1}")
             inputs = np.array([[number, bot]], dtype=np.int64 if number < 1 << 63 else object)
             return self._shown(self._advance(inputs))
 
@@ -195,7 +195,9 @@ class EditShell(Kept):
         """Refuse by the number of steps alone, which is public."""
         last = self._most if self.horizon is None else min(self.horizon, self._most)
         if self.step + count > last:
-            raise HorizonError(f"step {self.step + count} is past the horizon {last}; nothing was changed")
+            raise HorizonError(
+                f"step {show(self.step + count)} is past the horizon {last}; nothing was changed"
+            )
 
     def _shown(self, released: Integers) -> Any:
         return as_number(int(released[0]), self._places())

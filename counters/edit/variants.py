@@ -42,7 +42,7 @@ from trilift.counters.edit.reference import (
 from trilift.counters.edit.rules import PartRule, SimPartRule
 from trilift.counters.edit.tune import Split, Task, best_split, capacity_of
 from trilift.counters.edit.units import Unit, unit_of
-from trilift.lift.checks import choice, fail, integer, rational
+from trilift.lift.checks import choice, fail, integer, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_delta_bounds, ln_of, mu_for
 
@@ -80,10 +80,10 @@ def build(
     display: str,
 ) -> Design:
     """Make a design: see :func:`trilift.counters.edit.design.make_design`."""
-    asked = rational("epsilon", epsilon, above=0)
+    asked = written("epsilon", epsilon, above=0)
     if not _MIN_EPSILON <= asked <= _MAX_EPSILON:
         raise fail("epsilon", "between 1e-6 and 1e6", epsilon)
-    failure = rational("delta", delta, above=0)
+    failure = written("delta", delta, above=0)
     if not Fraction(1, 10**100) <= failure <= Fraction(1, 2):
         raise fail("delta", "between 1e-100 and 1/2", delta)
     choice("mechanism", mechanism, MECHANISMS)

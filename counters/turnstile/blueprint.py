@@ -12,7 +12,7 @@ from trilift.counters.state_file import exact_number
 from trilift.counters.turnstile.bases import Base
 from trilift.counters.turnstile.budget import Budget, TurnstileLedger, make_budget
 from trilift.counters.turnstile.reading import Readings
-from trilift.lift.checks import integer, rational
+from trilift.lift.checks import integer, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.keys import derive_key
 from trilift.stream.keystream import Keystream
@@ -93,7 +93,7 @@ def check_common(*, horizon: Any, every: Any, universe: Any, failure: Any) -> Co
     if k > n:
         raise ParameterError(f"every must be at most the horizon {n}, or nothing is released")
     size = None if universe is None else integer("universe", universe, minimum=1)
-    beta = rational("failure", failure, above=0)
+    beta = written("failure", failure, above=0)
     if not Fraction(1, 10**9) <= beta <= Fraction(1, 2):
         raise ParameterError("failure must be between 1e-9 and 1/2")
     return Common(n, k, size, beta)

@@ -21,7 +21,7 @@ from math import isqrt
 from typing import Any, Self
 
 import numpy as np
-from trilift.lift.checks import fail, integer, rational
+from trilift.lift.checks import fail, integer, rational, written
 from trilift.lift.errors import ParameterError
 
 __all__ = [
@@ -40,6 +40,7 @@ BANK_CHANGE = 2
 """By how much an event can change the inputs of one bank, in l1 norm, and in l2 norm too."""
 
 _LEAST = Fraction(1, 10**6)
+_MOST = 10**200
 _ROOT_BITS = 64
 _MOST_CELLS = 1 << 24
 
@@ -178,18 +179,20 @@ def make_budget(epsilon: Any = None, *, delta: Any = None, rho: Any = None) -> B
     if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
         raise ParameterError("give epsilon (pure), or epsilon and delta, or rho")
     if rho is not None:
-        asked = rational("rho", rho, above=0)
+        asked = written("rho", rho, above=0)
         if asked < _LEAST**2:
             raise fail("rho", "at least 1e-12", rho)
+        if asked > _MOST:
+            raise fail("rho", "at most 1e200", rho)
         return Budget("gaussian", None, None, sqrt_down(2 * asked), asked)
-    exact = rational("epsilon", epsilon, above=0)
+    exact = written("epsilon", epsilon, above=0)
     if exact < _LEAST:
         raise fail("epsilon", "at least 1e-6", epsilon)
     if delta is None:
         return Budget("laplace", exact, None, None, None)
     from trilift.stream.gdp import ln_of, mu_for
 
-    allowed = rational("delta", delta, above=0)
+    allowed = written("delta", delta, above=0)
     if allowed >= 1:
         raise fail("delta", "a number between 0 and 1", delta)
     mu = mu_for(exact, ln_delta=ln_of(allowed)[0])

@@ -227,7 +227,7 @@ def sketch_options(method: str, options: dict[str, Any], *, common: Common) -> d
             else default_maps(common)
         )
     copies = options["copies"]
-    copies = least if copies is None else integer("copies", copies, minimum=1)
+    copies = least if copies is None else integer("copies", copies, minimum=1, maximum=1 << 20)
     if copies % 2 == 0:
         raise ParameterError(f"copies must be odd, got {copies}")
     banks = copies if method == "minhash" else 1

@@ -120,7 +120,7 @@ def reduction_plan(
         ),
         _MOST_COPIES,
     )
-    j = least if copies is None else integer("copies", copies, minimum=1)
+    j = least if copies is None else integer("copies", copies, minimum=1, maximum=1 << 20)
     if j % 2 == 0:
         raise ParameterError(f"copies must be odd, got {j}")
     maps = levels * j + 1

@@ -22,7 +22,7 @@ from trilift.counters.turnstile.counter import TurnstileCounter
 from trilift.counters.turnstile.moment import RowSketch, TableSketch
 from trilift.counters.turnstile.moment_bounds import row_plan, table_shape
 from trilift.counters.turnstile.sketch import Linear, Sketch
-from trilift.lift.checks import choice, integer, rational
+from trilift.lift.checks import choice, integer, written
 from trilift.lift.errors import ParameterError
 from trilift.stream.keys import Secret
 
@@ -151,7 +151,7 @@ def _options(
     method: str, budget: Budget, common: Common, *, accuracy: Any, rows: Any, buckets: Any
 ) -> dict[str, Any]:
     """Return the shape of the sketch: given, or chosen."""
-    alpha = rational("accuracy", accuracy, above=0)
+    alpha = written("accuracy", accuracy, above=0)
     if not Fraction(1, 100) <= alpha < 1:
         raise ParameterError("accuracy must be at least 0.01 and less than 1")
     options: dict[str, Any] = {"accuracy": str(alpha), "rows": rows, "buckets": buckets}
