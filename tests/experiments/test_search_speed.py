@@ -9,7 +9,7 @@ from trilift.experiments.search_speed import Clock
 
 
 @pytest.mark.slow
-def test_records_and_json(capsys):
+def test_records_and_json(capsys, monkeypatch):
     assert search_speed.main(["--scale", "0.02", "--size", "8", "--json"]) == 0
     stage, *direct = json.loads(capsys.readouterr().out)
     assert stage["size"] == 153
@@ -24,8 +24,19 @@ def test_records_and_json(capsys):
         if ours is not None:
             counted = record["recipe"]["seconds"] if recipe is None else recipe
             assert record["times_shorter"] == pytest.approx(counted / ours, abs=0.01)
-    assert search_speed.main(["--scale", "0.002", "--size", "4", "--parts", "direct"]) == 0
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["T_4 max", "T_4 mean"]
+
+    # the same records as lines; of the parts that are asked for alone
+    monkeypatch.setattr(search_speed, "direct_record", lambda name, **_: direct[name == "mean"])
+    monkeypatch.setattr(search_speed, "stage_record", lambda **_: stage)
+    assert search_speed.main(["--size", "8", "--parts", "direct"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["T_8 max", "T_8 mean"]
+    assert all(
+        f"the recipe after {record['recipe']['seconds_to_target']} s" in line
+        for line, record in zip(lines, direct, strict=True)
+    )
+    assert search_speed.main(["--parts", "stage"]) == 0
+    assert capsys.readouterr().out.startswith("stage 153: interior kappa_mean 0.0")
 
 
 def test_the_clock_keeps_the_first_time():
