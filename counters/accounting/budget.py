@@ -230,6 +230,12 @@ class Budget:
                 return False
         return True
 
+    def charged(self, counter: Any) -> bool:
+        """Return whether a counter (the same one, also after loading it) was charged."""
+        (item,) = items_of({"": counter})
+        with self._current():
+            return any(item.identity in entry.counters for entry in self._entries)
+
     def charge(self, counter: Any, *, by: str) -> Any:
         """Pay for a counter before its first step, and return it.
 
