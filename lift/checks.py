@@ -202,6 +202,10 @@ def integer(name: str, value: Any, *, minimum: int | None = None, maximum: int |
     >>> integer("horizon", 10, minimum=1)
     10
     """
+    if type(value) is int:  # by far the most common; the words of a refusal are made when one is needed
+        low, high = minimum is None or value >= minimum, maximum is None or value <= maximum
+        if low and high and value.bit_length() <= _MOST_BITS:
+            return value
     wanted = _bounds_text("an integer", minimum, None, maximum)
     if not isinstance(value, numbers.Integral) or isinstance(value, _NEVER_NUMBERS):
         raise _no_number(name, wanted, value)
