@@ -6,6 +6,7 @@ SIGTERM; 141 the reader of standard output has gone away.
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import typer
@@ -69,12 +70,17 @@ app.command(attack.NAME)(attack.command)
 app.command(demo.NAME)(demo.command)
 
 
+@functools.cache
+def _command() -> Any:
+    """Return all commands, which typer builds in some 40 ms: once."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str]) -> int:
     """Run a command and return the exit code; errors become one line on standard error."""
     try:
         with warnings_as_notes():
-            command = typer.main.get_command(app)
-            result = command.main(args=arguments, prog_name="trilift", standalone_mode=False)
+            result = _command().main(args=arguments, prog_name="trilift", standalone_mode=False)
     except BaseException as error:
         return _exit_code(error)
     if interrupted():  # typer may make a plain exit of it, always of 130

@@ -15,6 +15,11 @@ MAX_LINE = 1 << 20
 """Longest line, in bytes; what is longer is no list of numbers, and would have to be held in memory."""
 
 _BOM = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BYTES = "not UTF-8 text"
+_UTF16 = "not UTF-8 text (it begins as UTF-16 does: save it as UTF-8)"
+_NUL = "a NUL byte, which no UTF-8 text has (UTF-16 has, and binary files)"
+_MACINTOSH = "a carriage return within the line (lines must end in LF or CRLF)"
 _SHOWN_COLUMNS = 20
 
 
@@ -28,7 +33,9 @@ class ByteStream(Protocol):
 class Lines:
     """The lines of a byte stream as text, with their line endings normalised to a single newline.
 
-    UTF-8, a byte order mark at the start allowed; lines end in LF or CRLF, the last one need not end.
+    UTF-8, a byte order mark at the start allowed; lines end in LF or CRLF, the last one need not end. A NUL or
+    a carriage return elsewhere is refused: a text in UTF-16, or one of old line ends, would be read as other
+    lines than it has.
 
     Attributes:
         number: number of the line handed out last, from 1.
@@ -58,10 +65,14 @@ class Lines:
         self.number += 1
         if self.number == 1:
             raw = raw.removeprefix(_BOM)
+        raw = raw.removesuffix(b"\r")
+        if b"\0" in raw or b"\r" in raw:
+            what = _MACINTOSH if b"\0" not in raw else _UTF16 if raw[:2] in _UTF16_MARKS else _NUL
+            raise self.refused(what)
         try:
-            return raw.removesuffix(b"\r").decode("utf-8") + "\n"
+            return raw.decode("utf-8") + "\n"
         except UnicodeDecodeError:
-            raise self.refused("not UTF-8 text") from None
+            raise self.refused(_UTF16 if self.number == 1 and raw[:2] in _UTF16_MARKS else _BYTES) from None
 
     def refused(self, why: str, *, number: int | None = None) -> ParameterError:
         """Build the error about a line, by default the last one."""

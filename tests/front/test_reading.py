@@ -64,8 +64,6 @@ def test_accepted_forms_of_plain_lines(data: bytes) -> None:
         "--1",
         "+",
         "one",
-        "1\x00",
-        "1\r0",
         "\u00a01",
         "NA",
         "yes",
@@ -106,8 +104,18 @@ def test_blank_lines_are_refused_but_at_the_very_end(data: bytes, line: int) -> 
 def test_text_that_is_not_utf8_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^line 2: not UTF-8 text$"):
         plain(b"1\n\xff\xfe\n")
-    with pytest.raises(ParameterError, match=r"^line 1: not UTF-8 text$"):
+    with pytest.raises(ParameterError, match=r"^line 1: not UTF-8 text \(it begins as UTF-16 does: save it"):
         plain("1\n".encode("utf-16"))
+    with pytest.raises(ParameterError, match=r"^line 1: not UTF-8 text \(it begins as UTF-16 does"):
+        plain(b"\xff\xfe1\0")
+    with pytest.raises(ParameterError, match=r"^line 2: a NUL byte, which no UTF-8 text has"):
+        plain(b"1\n1\0\n")
+
+
+@pytest.mark.parametrize("text", [b"1\r0\r1\r", b"1\r0", b"\r1\n", b"1\r\r\n"])
+def test_a_carriage_return_elsewhere_is_not_taken_for_an_end_nor_for_a_space(text: bytes) -> None:
+    with pytest.raises(ParameterError, match=r"^line 1: a carriage return within the line \(lines must end"):
+        plain(text)
 
 
 def test_a_byte_order_mark_counts_only_at_the_start() -> None:
