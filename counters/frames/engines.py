@@ -91,6 +91,8 @@ class _Polars:
         if released.dtype == object:
             raise ParameterError("released values do not fit into 64 bits, which is what polars holds")
         series = sys.modules["polars"].Series(name, released)
+        if not columns:
+            return sys.modules["polars"].DataFrame([series])
         return frame.select(list(columns)).with_columns(series)
 
 
@@ -129,9 +131,9 @@ def ranks(name: str, values: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     Raises:
         ParameterError: a null, NaN, or values that have no order among each other.
     """
+    if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in values):
+        raise ParameterError(f"order: column {name!r} has nulls, and where they belong nobody knows")
     try:
-        if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in values):
-            raise ParameterError(f"order: column {name!r} has nulls, and where they belong nobody knows")
         ordered = {value: rank for rank, value in enumerate(sorted(set(values)))}
     except (TypeError, ValueError):
         raise ParameterError(f"order: the values of column {name!r} have no order among each other") from None

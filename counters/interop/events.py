@@ -12,7 +12,7 @@ they are. (Under ``REPLACE_ONE`` an accountant doubles the sensitivity by itself
   probability of the extreme loss than continuous noise would have. Accountants by Renyi divergence do not
   know that event; for them it is ``ZCDpEvent(epsilon^2/2)`` (Bun, Steinke 2016, proposition 1.4).
 - mu-GDP: ``GaussianDpEvent(1/mu)``, exactly what mu-GDP says.
-- (epsilon, delta): no event says it, so it is ``UnsupportedDpEvent``, which accountants refuse, as they should.
+- (epsilon, delta): no event says it, so it is ``UnsupportedDpEvent``, which accountants refuse, rightly.
   :func:`privacy_loss` returns a privacy loss distribution that does say it, and composes.
 
 Every float is rounded to the side on which the accountant's epsilon is larger.

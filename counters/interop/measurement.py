@@ -19,7 +19,7 @@ from trilift.lift.errors import MissingExtraError, ParameterError
 __all__ = ["make_measurement"]
 
 _NUMBERS = ("Counter", "GaussianCounter", "BiasedCounter")
-_ENDLESS = ("DistinctCounter", "SecondMoment")
+_TURNSTILE = ("DistinctCounter", "SecondMoment")
 
 
 def _library() -> Any:
@@ -44,7 +44,7 @@ def make_measurement(make: Callable[[], Any], *, size: int | None = None) -> Any
     counter            input domain and metric                     output measure
     =================  ==========================================  ===========================
     numbers            ``size`` numbers within the bounds, rows    ``max_divergence`` (pure),
-                       that change (``change_one_distance``)       ``zero_concentrated_``
+                       that change (``hamming_distance``)          ``zero_concentrated_``
     edit, turnstile    a domain and a distance of trilift's own:   ``divergence`` (Gaussian),
                        insertions, or events that change           ``approximate``
     =================  ==========================================  ===========================
@@ -55,7 +55,8 @@ def make_measurement(make: Callable[[], Any], *, size: int | None = None) -> Any
     Args:
         make: a function of no arguments that makes a counter with fresh noise, always of the same guarantee,
             such as ``lambda: Counter(1, horizon=1000)``.
-        size: number of rows, which is public. The counter's horizon when left out.
+        size: number of rows, which is public; the counter's horizon when left out. For an
+            :class:`~trilift.counters.edit.padding.EndingCounter`, which hides it, the largest number.
 
     Raises:
         ParameterError: no such function, no size, or a counter of vectors.
@@ -74,11 +75,12 @@ def make_measurement(make: Callable[[], Any], *, size: int | None = None) -> Any
         raise fail("make", "a function that makes a counter", make)
     counter = make()
     guarantee = guarantee_of(counter)
-    rows = counter.horizon if size is None else integer("size", size, minimum=1)
+    horizon = getattr(counter, "horizon", None)  # streams that end have none
+    rows = horizon if size is None else integer("size", size, minimum=1)
     if rows is None:
         raise ParameterError("size must be given: the counter has no horizon")
-    if counter.horizon is not None and rows > counter.horizon:
-        raise ParameterError(f"size must be at most the horizon {counter.horizon}, got {rows}")
+    if horizon is not None and rows > horizon:
+        raise ParameterError(f"size must be at most the horizon {horizon}, got {rows}")
     domain, metric = _space(dp, counter, guarantee, rows)
     measure, privacy_map = _map(dp, guarantee)
 
@@ -110,19 +112,17 @@ def _space(dp: Any, counter: Any, guarantee: Guarantee, rows: int) -> tuple[Any,
             atom = dp.atom_domain(T="i64", bounds=(int(low), int(high)))
         else:
             atom = dp.atom_domain(T="f64", bounds=(float_up(low), float_down(high)), nan=False)
-        return dp.vector_domain(atom, size=rows), dp.change_one_distance()
-    turnstile = name in _ENDLESS
+        return dp.vector_domain(atom, size=rows), dp.hamming_distance()
+    turnstile, ending = name in _TURNSTILE, name == "EndingCounter"
     what = "events (item, sign)" if turnstile else "inputs or BOT (None)"
-    limit = counter.horizon if turnstile or counter.horizon is None else rows
-    length = "any number of" if limit is None else f"at most {limit}" if turnstile else f"{limit}"
 
     def member(data: Any) -> bool:
-        if not isinstance(data, list):
-            return False
-        return limit is None or (len(data) <= limit if turnstile else len(data) == limit)
+        return isinstance(data, list) and (len(data) <= rows if ending else len(data) == rows)
 
-    domain = dp.user_domain(f"trilift: {length} {what}", member)
-    changes = "events that change" if turnstile else f"insertions ({guarantee.neighbours})"
+    domain = dp.user_domain(f"trilift: {'at most ' if ending else ''}{rows} {what}", member)
+    changes = "events that change" if turnstile else "inputs that change"
+    if guarantee.neighbours != "rows":
+        changes = f"insertions ({guarantee.neighbours})"
     return domain, dp.user_distance(f"trilift: {changes}")
 
 
@@ -153,7 +153,7 @@ def _cost(guarantee: Guarantee, changes: Any) -> Guarantee:
 
 
 def _released(counter: Any, data: Any) -> list[Any]:
-    if type(counter).__name__ in _ENDLESS:
+    if type(counter).__name__ in _TURNSTILE:
         items, signs = [item for item, _ in data], [sign for _, sign in data]
         return list(counter.extend(items, signs))
     values = counter.extend(np.asarray(data) if data and type(counter).__name__ in _NUMBERS else list(data))

@@ -154,7 +154,8 @@ def test_rows_that_move_between_parts() -> None:
     with pytest.raises(ParameterError, match="use counters of edit neighbours"):
         budget.charge_parallel({"a": late(), "b": late()}, by="moves", moves=True)
     edits = {
-        name: SimECC(Fraction(k, 2), DELTA, horizon=1000, rate=0.5) for name, k in zip("abc", (1, 2, 1), strict=True)
+        name: SimECC(Fraction(k, 2), DELTA, horizon=1000, rate=0.5)
+        for name, k in zip("abc", (1, 2, 1), strict=True)
     }
     budget.charge_parallel(edits, by="moves", moves=True)
     assert budget.spent == {"epsilon": Fraction(3, 2), "delta": 2 * DELTA}
@@ -240,7 +241,8 @@ def test_processes_share_a_record(tmp_path: Path) -> None:
     path = tmp_path / "budget.json"
     Budget(1, record=path)
     program = (
-        "import sys, time\nfrom trilift import Counter, StateError\nfrom trilift.counters.accounting import Budget\n"
+        "import sys, time\nfrom trilift import Counter, StateError\n"
+        "from trilift.counters.accounting import Budget\n"
         "budget, granted = Budget.load(sys.argv[1]), 0\n"
         "for _ in range(8):\n"
         "    counter = Counter(0.125, horizon=5)\n"
@@ -301,7 +303,17 @@ def damaged(record: dict[str, Any], change: str) -> Any:
     return record
 
 
-CHANGES = ["more than the limit", "negative", "huge", "unit", "limit", "kind", "neighbours", "entries", "rows"]
+CHANGES = [
+    "more than the limit",
+    "negative",
+    "huge",
+    "unit",
+    "limit",
+    "kind",
+    "neighbours",
+    "entries",
+    "rows",
+]
 
 
 @pytest.mark.parametrize("change", [*CHANGES, "list", "version"])
