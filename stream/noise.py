@@ -69,6 +69,7 @@ class Noise(ChainNoise[Ledger]):
     """
 
     _DRAW_VARIANCE = 2.0
+    _PURE = True
 
     def _check(self) -> None:
         check_ledger(self.chain, self.ledger)

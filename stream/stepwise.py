@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from trilift.lift.checks import integer, numeric_array, show
 from trilift.lift.errors import HorizonError, ParameterError
+from trilift.stream.fast.parallel import in_order
 
 __all__ = ["Stepwise"]
 
@@ -24,6 +25,9 @@ class Stepwise(ABC):
     Attributes:
         horizon: number of steps; None for a process without end (then the steps end at 2^62).
     """
+
+    _PURE: ClassVar[bool] = False
+    """Whether threads may make chunks at the same time."""
 
     horizon: int | None
 
@@ -71,7 +75,10 @@ class Stepwise(ABC):
         return _MOST_STEPS if self.horizon is None else self.horizon
 
     def _joined(self, chunks: list[IntArray]) -> Integers:
-        parts = [self._rounded(chunk) for chunk in chunks]
+        if self._PURE:
+            parts = in_order(self._rounded, chunks)
+        else:
+            parts = [self._rounded(chunk) for chunk in chunks]
         if not parts:
             return np.zeros(0, dtype=np.int64)
         if any(part.dtype == object for part in parts):

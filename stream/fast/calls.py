@@ -18,7 +18,7 @@ MOST_WIDTH = 512
 """Words of a row: wider ones, of scales past 2^500, are left to the plain path."""
 
 _GROUP_WORDS = 1 << 16
-_BATCH_WORDS = 1 << 17  # half a megabyte: stays in the second-level cache
+_BATCH_WORDS = 1 << 17
 
 
 class RowPiece(Protocol):
@@ -97,19 +97,19 @@ def _one_group(
     count, begin = limits.size, group[0].start
     skip = begin % WORDS_PER_PIECE  # words are read from the beginning of a 64-byte piece on
     most = max(1, min(_BATCH_WORDS // (skip + count), numbers.size))
-    flags, marks = np.empty((most, count), dtype=np.uint8), np.empty(most, dtype=np.uint8)
-    octets = flags.view(np.uint64)
+    flags, marks = np.empty(count, dtype=np.uint8), np.empty(most, dtype=np.uint8)
+    octets, packed = flags.view(np.uint64), np.zeros((most, count // 8 + 8), dtype=np.uint8)
     for first, words in source.batches(level, numbers, skip + count, start=begin - skip, most=most):
         some = marks[: len(words)]
-        made.compare(words, skip, limits, flags, some)
+        made.compare(words, skip, limits, flags, octets, packed, some)
         for piece in group:
-            # start + width * len(rows) <= count / 8, as limits has width words for every row
+            # start + width * len(rows) <= count / 8, as limits has 8 width words for every row
             start, width, column = (piece.start - begin) // 8, piece.width // 8, piece.rows.start
             if width <= 8:
-                made.decode(octets, start, width, len(piece.rows), out, first, column, some)
+                made.decode(packed, start, width, len(piece.rows), out, first, column, some)
             else:
                 powers = _powers(width)
-                made.decode_wide(octets, start, width, len(piece.rows), powers, out, first, column, some)
+                made.decode_wide(packed, start, width, len(piece.rows), powers, out, first, column, some)
         if some.any():
             yield from (first + np.flatnonzero(some)).tolist()
 

@@ -2,7 +2,8 @@
 
 Compiled integers wrap silently and indices are not checked, so every function says what must hold before it is
 entered, and :mod:`trilift.stream.fast.calls`, the only caller, makes it hold. All arrays are C-contiguous and
-do not overlap, except that ``flags`` and ``octets`` are two views of one buffer.
+do not overlap, except that ``octets`` is a view of ``flags``. Indices are unsigned, or run from zero: signed
+ones would be tested for being negative, which keeps loops from being vectorised.
 """
 
 from __future__ import annotations
@@ -15,74 +16,84 @@ __all__ = ["compare", "decode", "decode_wide", "round_half_up"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+_ONE, _THREE = np.uint64(1), np.uint64(3)
 _TAIL = np.uint64(5)  # nonzero and tail event
 _LOW = np.uint64((1 << 32) - 1)
 _HALF, _TOP, _CARRY = np.uint64(32), np.uint64(56), np.uint64(61)
+_ALL = np.uint64((1 << 64) - 1)
 _GATHER = np.uint64(0x0102040810204080)
 _LIMIT = 2.0**52
 _MARGIN = 2.0**-51  # four units of 2^-53
 
 
-def compare(words: Array, skip: int, limits: Array, flags: Array, marks: Array) -> None:
-    """Set ``flags[b, q] = words[b, skip + q] < limits[q]``, and ``marks[b]`` to whether a word equals its limit.
+def compare(
+    words: Array, skip: int, limits: Array, flags: Array, octets: Array, packed: Array, marks: Array
+) -> None:
+    """Set bit q of ``packed[b]`` to words[b, skip + q] < limits[q], and ``marks[b]`` to whether any two are equal.
+
+    Eight flags (bytes of 0 and 1) times 0x0102040810204080 have the flag of byte i at bit 56 + i; the other
+    products of bits lie below bit 56 or above bit 63, no two at one place, so nothing carries.
 
     Args:
         words: uint32 (nb, skip + count).
         skip: words that are not compared.
-        limits: uint32 (count,).
-        flags: uint8 (at least nb, count).
-        marks: uint8 (at least nb,).
+        limits: uint32 (count,), count a multiple of 8.
+        flags: uint8 (count,), overwritten.
+        octets: the same buffer as uint64.
+        packed: uint8 (at least nb, at least count / 8); what lies behind count / 8 is left alone.
+        marks: uint8 (nb,).
     """
     count = limits.shape[0]
     for b in range(words.shape[0]):
+        row, bits = words[b, skip:], packed[b]
         ties = np.uint32(0)
         for q in range(count):
-            word, limit = words[b, skip + q], limits[q]
-            flags[b, q] = word < limit
+            word, limit = row[q], limits[q]
+            flags[q] = word < limit
             ties |= np.uint32(word == limit)
         marks[b] = ties
+        for q in range(octets.shape[0]):
+            bits[q] = np.uint8((octets[q] * _GATHER) >> _TOP)
 
 
 def decode(
-    octets: Array, start: int, width: int, rows: int, out: Array, first: int, column: int, marks: Array
+    packed: Array, start: int, width: int, rows: int, out: Array, first: int, column: int, marks: Array
 ) -> None:
-    """Turn flags into the floats of rows that read at most 64 words.
+    """Turn the packed bits of rows that read at most 64 words into floats.
 
-    Eight flags (bytes of 0 and 1) times 0x0102040810204080 have the flag of byte i at bit 56 + i; the other
-    products of bits lie below bit 56 or above bit 63, no two at one place, so nothing carries. The magnitude is
-    the bits above the three flags, at most 2^61 - 1, plus one: no overflow. A float is its nearest.
+    The magnitude is what stands above the three flags, at most 2^61 - 1, plus one: no overflow. The conversion
+    to a float is rounded to nearest, and the factor is 0, 1 or -1.
 
     Args:
-        octets: uint64 (at least nb, count / 8), the flags of eight words each; nb = len(marks).
-        start: octet of the first row.
-        width: octets of a row, 1 to 8.
-        rows: start + width * rows <= count / 8.
+        packed: uint8 (at least nb, at least start + width * rows + 8): bytes past a row are read, and masked.
+        start: first byte of the first row.
+        width: bytes of a row, 1 to 8.
+        rows: number of rows.
         out: float64 (blocks, columns).
         first: row of ``out`` for the first block; first + nb <= blocks.
         column: column of ``out`` for the first row; column + rows <= columns.
         marks: uint8 (nb,), set to 1 where a nonzero draw has a tail event.
     """
+    mask = _ALL >> np.uint64(64 - 8 * width)
+    begin, step = np.uint64(start), np.uint64(width)
     for b in range(marks.shape[0]):
-        at, events = start, np.uint64(0)
+        row, target = packed[b], out[first + b, column : column + rows]
+        events = np.uint64(0)
         for r in range(rows):
+            at = begin + np.uint64(r) * step
             bits = np.uint64(0)
-            for k in range(width):
-                bits |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
-                at += 1
+            for k in range(8):
+                bits |= np.uint64(row[at + np.uint64(k)]) << np.uint64(8 * k)
+            bits &= mask
             events |= np.uint64((bits & _TAIL) == _TAIL)
-            value = np.float64((bits >> _THREE) + _ONE)
-            if bits & _TWO:
-                value = -value
-            if not bits & _ONE:
-                value = 0.0
-            out[first + b, column + r] = value
+            factor = np.int64(bits & _ONE) - np.int64(bits & (bits >> _ONE) & _ONE) * 2
+            target[r] = np.float64((bits >> _THREE) + _ONE) * np.float64(factor)
         if events:
             marks[b] = 1
 
 
 def decode_wide(
-    octets: Array,
+    packed: Array,
     start: int,
     width: int,
     rows: int,
@@ -92,39 +103,39 @@ def decode_wide(
     column: int,
     marks: Array,
 ) -> None:
-    """Turn flags into the floats of rows that read more than 64 words, as :class:`trilift.stream.draws.Draws`.
+    """Turn the packed bits of rows that read more than 64 words into floats, as ``Draws.to_float`` does.
 
     Args:
-        octets, start, rows, out, first, column, marks: as for :func:`decode`.
-        width: octets of a row, 9 to 64: magnitudes below 2^512.
+        packed, start, rows, out, first, column, marks: as for :func:`decode`.
+        width: bytes of a row, 9 to 64: magnitudes below 2^512.
         powers: float64, 2^(32 k) for k = 0 .. 2 * ceil(width / 8) - 1: products with 32-bit integers are exact.
     """
     limbs = (width + 7) // 8
+    mask = _ALL >> np.uint64(64 * limbs - 8 * width)
     for b in range(marks.shape[0]):
+        row, target = packed[b], out[first + b, column : column + rows]
         events = np.uint64(0)
         for r in range(rows):
-            at = start + r * width
-            end = at + width
+            at = np.uint64(start) + np.uint64(r) * np.uint64(width)
             bits = np.uint64(0)
             for k in range(8):
-                bits |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
-                at += 1
+                bits |= np.uint64(row[at + np.uint64(k)]) << np.uint64(8 * k)
             flags, total = bits, 1.0
             for n in range(limbs):
                 above = np.uint64(0)
-                for k in range(min(8, end - at)):
-                    above |= ((octets[b, at] * _GATHER) >> _TOP) << np.uint64(8 * k)
-                    at += 1
+                if n + 1 < limbs:
+                    at += np.uint64(8)
+                    for k in range(8):
+                        above |= np.uint64(row[at + np.uint64(k)]) << np.uint64(8 * k)
+                    if n + 2 == limbs:
+                        above &= mask
                 limb = (bits >> _THREE) | (above << _CARRY)
                 total += np.float64(limb & _LOW) * powers[2 * n]
                 total += np.float64(limb >> _HALF) * powers[2 * n + 1]
                 bits = above
             events |= np.uint64((flags & _TAIL) == _TAIL)
-            if flags & _TWO:
-                total = -total
-            if not flags & _ONE:
-                total = 0.0
-            out[first + b, column + r] = total
+            factor = np.int64(flags & _ONE) - np.int64(flags & (flags >> _ONE) & _ONE) * 2
+            target[r] = total * np.float64(factor)
         if events:
             marks[b] = 1
 

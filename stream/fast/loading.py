@@ -21,9 +21,9 @@ from trilift.stream.fast import kernels
 __all__ = ["load"]
 
 _SIGNATURES = {
-    "compare": "void(uint32[:,::1], int64, uint32[::1], uint8[:,::1], uint8[::1])",
-    "decode": "void(uint64[:,::1], int64, int64, int64, float64[:,::1], int64, int64, uint8[::1])",
-    "decode_wide": "void(uint64[:,::1], int64, int64, int64, float64[::1], float64[:,::1], int64, int64,"
+    "compare": "void(uint32[:,::1], int64, uint32[::1], uint8[::1], uint64[::1], uint8[:,::1], uint8[::1])",
+    "decode": "void(uint8[:,::1], int64, int64, int64, float64[:,::1], int64, int64, uint8[::1])",
+    "decode_wide": "void(uint8[:,::1], int64, int64, int64, float64[::1], float64[:,::1], int64, int64,"
     " uint8[::1])",
     "round_half_up": "int64(float64[::1], float64, float64, int64[::1], boolean[::1])",
 }
@@ -66,17 +66,21 @@ def _check(made: SimpleNamespace) -> None:
         limits = rng.integers(0, 1 << 32, count, dtype=np.uint32)
         words = rng.integers(0, 1 << 32, (nb, skip + count), dtype=np.uint32)
         words[1, skip + 3] = limits[3]
-        flags, marks = np.empty((nb, count), dtype=np.uint8), np.empty(nb, dtype=np.uint8)
-        made.compare(words, skip, limits, flags, marks)
-        same = np.array_equal(flags, words[:, skip:] < limits) and marks.tolist() == [0, 1, 0, 0, 0]
-        flags.reshape(nb, rows, width)[:, :, 2] = 0  # no tail events
+        below = words[:, skip:] < limits
+        flags, marks = np.empty(count, dtype=np.uint8), np.empty(nb, dtype=np.uint8)
+        packed = np.zeros((nb, count // 8 + 8), dtype=np.uint8)
+        made.compare(words, skip, limits, flags, flags.view(np.uint64), packed, marks)
+        bits = packed[:, :-8]
+        same = np.array_equal(bits, np.packbits(below, axis=1, bitorder="little"))
+        same = same and marks.tolist() == [0, 1, 0, 0, 0]
+        bits[:, :: width // 8] &= 0b11111011  # no tail events
         out, marks[:] = np.empty((nb, rows)), 0
-        octets, powers = flags.view(np.uint64), np.ldexp(1.0, 32 * np.arange(2 * -(-width // 64)))
+        powers = np.ldexp(1.0, 32 * np.arange(2 * -(-width // 64)))
         if width <= 64:
-            made.decode(octets, 0, width // 8, rows, out, 0, 0, marks)
+            made.decode(packed, 0, width // 8, rows, out, 0, 0, marks)
         else:
-            made.decode_wide(octets, 0, width // 8, rows, powers, out, 0, 0, marks)
-        same = same and not marks.any() and np.array_equal(out, _plain(flags, rows, width))
+            made.decode_wide(packed, 0, width // 8, rows, powers, out, 0, 0, marks)
+        same = same and not marks.any() and np.array_equal(out, _plain(bits, rows, width))
         if not same:
             raise StateError("the compiled sampler differs from the plain one on this machine")
     values = np.array([0.25, 0.5, -0.5, 2.0**52, -1.2, 1e300, np.nan, np.inf, 7.5 + 1e-9])
@@ -90,8 +94,8 @@ def _check(made: SimpleNamespace) -> None:
         raise StateError("the compiled rounding differs from the plain one on this machine")
 
 
-def _plain(flags: Any, rows: int, width: int) -> Any:
-    nb, limbs = len(flags), -(-width // 64)
-    packed = np.zeros((nb, rows, 8 * limbs), dtype=np.uint8)
-    packed[:, :, : width // 8] = np.packbits(flags, axis=1, bitorder="little").reshape(nb, rows, width // 8)
-    return Draws((nb, rows), [Part(range(rows), packed.view("<u8").astype(np.uint64))]).to_float()
+def _plain(bits: Any, rows: int, width: int) -> Any:
+    nb, limbs = len(bits), -(-width // 64)
+    padded = np.zeros((nb, rows, 8 * limbs), dtype=np.uint8)
+    padded[:, :, : width // 8] = bits.reshape(nb, rows, width // 8)
+    return Draws((nb, rows), [Part(range(rows), padded.view("<u8").astype(np.uint64))]).to_float()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from trilift.lift.errors import ParameterError
 
-__all__ = ["VARIABLE", "disable", "enable", "kernels", "status"]
+__all__ = ["VARIABLE", "disable", "enable", "in_use", "kernels", "status"]
 
 VARIABLE = "TRILIFT_FAST"
 
@@ -91,6 +91,11 @@ def kernels(words: int) -> SimpleNamespace | None:
         return _load()
     finally:
         _switch.lock.release()
+
+
+def in_use() -> bool:
+    """Tell whether the compiled kernels are in use; loads nothing."""
+    return _switch.loaded is not None and _switch.wanted is not False
 
 
 def enable() -> None:
