@@ -18,7 +18,7 @@ from trilift.counters.levels import restored_chain, saved_levels
 from trilift.lift.budget import horizon_scales
 from trilift.lift.chain import Chain
 from trilift.lift.checks import rational
-from trilift.lift.errors import ReplayError
+from trilift.lift.errors import ParameterError, ReplayError
 from trilift.stream.epoch_layout import Layout
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.keys import DigestBuilder
@@ -36,6 +36,8 @@ __all__ = [
     "mu_parts",
     "single_step",
 ]
+
+_RATIO = 460  # scales of all epochs are then within 2^-480 .. 2^480, what a ledger takes
 
 
 @dataclass(kw_only=True)
@@ -64,6 +66,20 @@ class ChainEpochs(ABC):
     costs: dict[tuple[str, int], Fraction] = field(default_factory=dict, repr=False)
 
     norm: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check that no epoch, however late, will need a noise scale that is refused.
+
+        Raises:
+            ParameterError: one might.
+        """
+        ratio = self.change / self._budget()
+        if not self.records and not Fraction(1, 1 << _RATIO) <= ratio <= 1 << _RATIO:
+            name = "epsilon" if self.norm == "l1" else "mu"
+            raise ParameterError(
+                f"change / {name} must be between 2^-{_RATIO} and 2^{_RATIO} without a horizon: noise scales"
+                " grow from epoch to epoch"
+            )
 
     @property
     def identity(self) -> bytes:
