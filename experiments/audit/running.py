@@ -102,16 +102,20 @@ class RunningSubject(Subject):
         for step in self._places():
             if self._changed:
                 for one, other in self._changed:
-                    first, second = (base[:step] + (x,) + base[step + 1 :] for x in (one, other))
+                    first, second = (self._level_with(step, x) for x in (one, other))
                     found.append(Pair(f"step {step + 1}: {one} or {other}", first, second))
                 continue
             for size in self._inputs:
-                other = base[:step] + (size,) + base[step + 1 :]
+                other = self._level_with(step, size)
                 found += [
                     Pair(f"step {step + 1}: {self._level} or {size}", base, other),
                     Pair(f"step {step + 1}: {size} or {self._level}", other, base),
                 ]
         return found
+
+    def _level_with(self, step: int, value: Any) -> Stream:
+        level = (self._level,) * self._dimension if self._dimension > 1 else self._level
+        return (level,) * step + (value,) + (level,) * (self._steps - step - 1)
 
     def _places(self) -> list[int]:
         """Return 0-based steps: before, at and after every boundary, the ends, and the costliest of all."""

@@ -1,0 +1,218 @@
+"""Every shipped mechanism under audit, by name, at whatever budget is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from trilift.counters import BiasedCounter, Counter, GaussianCounter
+from trilift.counters.edit import ECC, EndingCounter, GaussianCC, HorizonGaussian, PartitionCC, SimECC
+from trilift.counters.turnstile import DistinctCounter, SecondMoment
+from trilift.experiments.audit.running import RunningSubject
+from trilift.experiments.audit.single import (
+    EndingSubject,
+    edit_pairs,
+    edit_subject,
+    prefix_gaussian_subject,
+    swap_pairs,
+    turnstile_subject,
+)
+from trilift.experiments.audit.subject import Subject
+from trilift.experiments.audit.variants import BankSubject, ReplayedSubject
+from trilift.lift import Chain, Dyadic, Stage
+from trilift.lift.errors import ParameterError
+from trilift.stream.gdp import ln_of, mu_for
+
+__all__ = ["DELTA", "MECHANISMS", "PURE", "make_subject"]
+
+DELTA = Fraction(1, 100)
+"""The delta of mechanisms that need one, if none is given: large enough to be seen in so many runs."""
+
+_FINE = Fraction(1, 1 << 20)
+_FINEST = Fraction(1, 1 << 56)  # finer than the last bit of a float near 1
+_WIDE = 1024
+_SIX = Fraction(1, 1 << 6)
+
+
+def _plain(scale_left: Any, scale_right: Any, size: int = 4) -> Chain:
+    """Return the chain L = a T, R = b I with a b = 1: few binary places, so that rounding meets ties."""
+    left = Dyadic([[int(i >= j) for j in range(size)] for i in range(size)])
+    right = Dyadic([[int(i == j) for j in range(size)] for i in range(size)])
+    return Chain(Stage.plain(left * scale_left, right * scale_right))
+
+
+def _counter(name: str, epsilon: Any, *, steps: int, kind: Any = RunningSubject, **options: Any) -> Subject:
+    more = {key: options.pop(key) for key in ("inputs", "level", "changed", "width") if key in options}
+    made = {"output_resolution": _FINE, "simulation_seed": 0} | options
+    subject: Subject = kind(name, Counter(epsilon, **made), steps=steps, **more)
+    return subject
+
+
+def _gaussian(name: str, epsilon: Any, delta: Any, *, steps: int, kind: Any = RunningSubject, **options: Any) -> Subject:
+    more = {key: options.pop(key) for key in ("width",) if key in options}
+    counter = GaussianCounter(epsilon, delta, output_resolution=_FINE, simulation_seed=0, **options)
+    subject: Subject = kind(name, counter, steps=steps, delta=delta, **more)
+    return subject
+
+
+def _biased(name: str, epsilon: Any, delta: Any, *, steps: int, **options: Any) -> Subject:
+    counter = BiasedCounter(epsilon, delta, output_resolution=_FINE, simulation_seed=0, **options)
+    return RunningSubject(name, counter, steps=steps, delta=delta)
+
+
+def _edit(name: str, kind: Any, epsilon: Any, delta: Any, *, steps: int, **options: Any) -> Subject:
+    prototype = kind(epsilon, delta, simulation_seed=0, **options)
+    return edit_subject(name, prototype, pairs=edit_pairs(steps), neighbours="edit: one input inserted")
+
+
+def _swap(name: str, epsilon: Any, delta: Any) -> Subject:
+    prototype = PartitionCC(epsilon, delta, horizon=24, high=4, simulation_seed=0)
+    return edit_subject(name, prototype, pairs=swap_pairs(24), neighbours="swap: one input changed")
+
+
+def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -> Subject:
+    """Pure for delta 0; Gaussian noise with the rho of the mu-GDP that (epsilon, delta) allows otherwise."""
+    budget: dict[str, Any] = {"epsilon": epsilon}
+    if delta:
+        mu = mu_for(epsilon, ln_delta=ln_of(delta)[0])
+        budget = {"rho": mu * mu / 2}
+    prototype = kind(**budget, horizon=4, every=2, simulation_seed=0, **options)
+    return turnstile_subject(name, prototype, epsilon=epsilon, delta=Fraction(delta))
+
+
+_TWO = ("stage-mean-9", "direct-mean-4")
+_THREE = ("stage-mean-9", "stage-mean-9", "direct-mean-4")
+_VECTORS = (((1, 0, 0), (0, 0, 1)), ((0, 1, 0), (0, 0, 0)), ((0, 1, 0), (1, 0, 0)))
+
+PURE: dict[str, Callable[[str, Any], Subject]] = {
+    "counter-step": lambda name, e: _counter(name, e, steps=1, horizon=1),
+    "counter-mean": lambda name, e: _counter(name, e, steps=4, horizon=4, objective="mean"),
+    "counter-max": lambda name, e: _counter(name, e, steps=16, horizon=16),
+    "counter-two-levels": lambda name, e: _counter(
+        name, e, steps=27, horizon=27, objective="mean", chain=_TWO, inputs=(1, 0.5), resolution=0.5
+    ),
+    "counter-two-levels-max": lambda name, e: _counter(
+        name, e, steps=27, horizon=27, chain=("stage-max-9", "direct-max-4")
+    ),
+    "counter-three-levels": lambda name, e: _counter(
+        name, e, steps=100, horizon=100, objective="mean", chain=_THREE, width=256
+    ),
+    "counter-integers": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, objective="mean", output_resolution=None
+    ),
+    "counter-coarse": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, chain=_plain(Dyadic([[1]], 1), 2), bounds=(0, _WIDE),
+        inputs=(_WIDE - 1, _WIDE, 1), output_resolution=None,
+    ),
+    "counter-halves": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, chain=_plain(2, Dyadic([[1]], 1)), bounds=(0, _WIDE),
+        inputs=(_WIDE - 1, _WIDE, 1),
+    ),
+    "counter-fine": lambda name, e: _counter(name, e, steps=1, horizon=1, output_resolution=_FINEST),
+    "counter-replayed": lambda name, e: _counter(
+        name, e, steps=2, horizon=2, objective="mean", kind=ReplayedSubject
+    ),
+    "counter-vectors": lambda name, e: _counter(
+        name, e, steps=3, horizon=4, objective="mean", dimension=3, norm_bound=1, changed=_VECTORS
+    ),
+    "counter-nonnegative": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, objective="mean", postprocess="nonnegative", level=1, inputs=(0,)
+    ),
+    "counter-monotone": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, objective="mean", postprocess="monotone"
+    ),
+    "counter-tapered": lambda name, e: _counter(name, e, steps=12, growth="tapered"),
+    "counter-relay": lambda name, e: _counter(name, e, steps=66, growth="relay", width=256),
+    "counter-doubling": lambda name, e: _counter(name, e, steps=8, growth="doubling"),
+    "noise-bank": lambda name, e: _counter(
+        name, e, steps=4, horizon=4, objective="mean", kind=BankSubject, width=16384
+    ),
+    "noise-bank-levels": lambda name, e: _counter(
+        name, e, steps=27, horizon=27, objective="mean", chain=_TWO, kind=BankSubject, width=4096
+    ),
+    "distinct-grouped": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="grouped"),
+    "distinct-minhash": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="minhash"),
+    "distinct-general": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general"),
+    "distinct-general-maps": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general-maps"),
+    "distinct-hybrid": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="hybrid"),
+    "moment-bucketed": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="bucketed"),
+    "moment-rows": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="rows"),
+}
+"""Pure mechanisms: makers of subjects from a name and an epsilon."""
+
+APPROXIMATE: dict[str, Callable[[str, Any, Any], Subject]] = {
+    "gaussian-chain": lambda name, e, d: _gaussian(name, e, d, steps=16, horizon=16),
+    "gaussian-two-levels": lambda name, e, d: _gaussian(
+        name, e, d, steps=24, horizon=24, chain=_l2_chain()
+    ),
+    "gaussian-toeplitz": lambda name, e, d: _gaussian(name, e, d, steps=16, horizon=16, mechanism="toeplitz"),
+    "gaussian-tapered": lambda name, e, d: _gaussian(name, e, d, steps=12),
+    "gaussian-doubling": lambda name, e, d: _gaussian(name, e, d, steps=8, growth="doubling"),
+    "noise-bank-gaussian": lambda name, e, d: _gaussian(
+        name, e, d, steps=4, horizon=4, kind=BankSubject, width=16384
+    ),
+    "biased": lambda name, e, d: _biased(name, e, d, steps=4, horizon=4, objective="mean"),
+    "biased-gaussian": lambda name, e, d: _biased(name, e, d, steps=8, horizon=8, base="gaussian"),
+    "biased-endless": lambda name, e, d: _biased(name, e, d, steps=8),
+    "simecc": lambda name, e, d: _edit(name, SimECC, e, d, steps=16, horizon=16),
+    "simecc-endless": lambda name, e, d: _edit(name, SimECC, e, d, steps=16),
+    "ecc": lambda name, e, d: _edit(name, ECC, e, d, steps=16, horizon=16),
+    "ending": lambda name, e, d: EndingSubject(name, EndingCounter(e, d, simulation_seed=0), steps=6),
+    "gaussian-cc": lambda name, e, d: prefix_gaussian_subject(
+        name, GaussianCC(e, d, output_resolution=_SIX, simulation_seed=0), steps=16
+    ),
+    "horizon-gaussian": lambda name, e, d: prefix_gaussian_subject(
+        name, HorizonGaussian(e, d, horizon=16, output_resolution=_SIX, simulation_seed=0), steps=16
+    ),
+    "partition-cc": _swap,
+    "distinct-grouped-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="grouped"),
+    "distinct-minhash-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="minhash"),
+    "distinct-general-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="general"),
+    "distinct-general-maps-gaussian": lambda name, e, d: _turnstile(
+        name, DistinctCounter, e, d, method="general-maps"
+    ),
+    "distinct-hybrid-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="hybrid"),
+    "moment-bucketed-gaussian": lambda name, e, d: _turnstile(name, SecondMoment, e, d, method="bucketed"),
+    "moment-rows-gaussian": lambda name, e, d: _turnstile(name, SecondMoment, e, d, method="rows"),
+}
+"""Mechanisms with a delta: makers of subjects from a name, an epsilon and a delta."""
+
+MECHANISMS: tuple[str, ...] = (*PURE, *APPROXIMATE)
+"""All names."""
+
+
+def _l2_chain() -> tuple[str, ...]:
+    from trilift.artifacts import catalogue_l2
+
+    found = [e for e in catalogue_l2() if e.source == "shipped"]
+    stage = min((e for e in found if e.certificate.kind == "stage"), key=lambda e: e.certificate.size)
+    top = min((e for e in found if e.certificate.kind == "direct"), key=lambda e: e.certificate.size)
+    return stage.name, top.name
+
+
+def make_subject(name: str, *, epsilon: Fraction, delta: Fraction | None = None) -> Subject:
+    """Return a shipped mechanism with a claim.
+
+    Args:
+        name: one of :data:`MECHANISMS`.
+        epsilon: > 0, exact.
+        delta: in (0, 1), exact; :data:`DELTA` where one is needed and none is given.
+
+    Raises:
+        ParameterError: no such mechanism, a delta for a pure one, or a budget that the mechanism refuses.
+
+    >>> subject = make_subject("counter-mean", epsilon=Fraction(1))
+    >>> len(subject.pairs()) > 0, subject.delta
+    (True, Fraction(0, 1))
+    """
+    if name in PURE:
+        if delta is not None and delta != 0:
+            raise ParameterError(f"{name} is pure: it takes no delta")
+        return PURE[name](name, epsilon)
+    if name not in APPROXIMATE:
+        raise ParameterError(f"there is no mechanism {name!r}: choose among {', '.join(MECHANISMS)}, or all")
+    asked = DELTA if delta is None else delta
+    if not 0 < asked < 1:
+        raise ParameterError(f"delta must be a number > 0 and < 1, got {float(asked)}")
+    return APPROXIMATE[name](name, epsilon, asked)
