@@ -13,10 +13,18 @@ from typing import Any, Self
 
 from trilift.counters.accounting.costs import Item, items_of, parallel_cost, sequential_cost
 from trilift.counters.accounting.guarantee import NEIGHBOURS, guarantee_of, root_up
-from trilift.counters.accounting.record import Entry, Limits, read_budget, write_budget
+from trilift.counters.accounting.record import (
+    Entry,
+    Limits,
+    in_words,
+    limits_of,
+    read_checked,
+    spent_of,
+    write_budget,
+)
 from trilift.counters.lock import exclusive
 from trilift.lift.checks import choice, fail, flag, integer, rational
-from trilift.lift.errors import ArtifactFormatError, ParameterError, StateError
+from trilift.lift.errors import ParameterError, StateError
 
 __all__ = ["Budget"]
 
@@ -83,7 +91,7 @@ class Budget:
         neighbours: str | None = None,
         record: str | os.PathLike[str] | None = None,
     ) -> None:
-        kind, amounts = _limits(epsilon, delta=delta, rho=rho, mu=mu)
+        kind, amounts = limits_of(epsilon, delta=delta, rho=rho, mu=mu)
         rows = integer("max_contributions", max_contributions, minimum=1)
         if neighbours is not None:
             choice("neighbours", neighbours, NEIGHBOURS)
@@ -131,7 +139,7 @@ class Budget:
         """
         budget = cls.__new__(cls)
         budget._lock, budget._path = threading.RLock(), Path(os.path.realpath(path))
-        budget._limits, budget._entries = _checked(budget._path)
+        budget._limits, budget._entries = read_checked(budget._path)
         return budget
 
     def __repr__(self) -> str:
@@ -156,7 +164,7 @@ class Budget:
     @property
     def spent(self) -> dict[str, Fraction]:
         """What was spent, exact, in the same units."""
-        return _spent(self._limits, self._entries)
+        return spent_of(self._limits, self._entries)
 
     @property
     def left(self) -> dict[str, Fraction]:
@@ -212,9 +220,11 @@ class Budget:
         limits = self._limits
         relation = "not decided yet" if limits.neighbours is None else NEIGHBOURS[limits.neighbours]
         rows = limits.max_contributions
-        lines = [f"{_words(limits.amounts)} ({limits.kind}); neighbours: {relation}; at most {rows} of each"]
-        lines += [f"  {entry.by}: {_words(entry.amounts)} for {entry.what}" for entry in self._entries]
-        return "\n".join([*lines, f"left: {_words(self.left)} (exact)"])
+        lines = [
+            f"{in_words(limits.amounts)} ({limits.kind}); neighbours: {relation}; at most {rows} of each"
+        ]
+        lines += [f"  {entry.by}: {in_words(entry.amounts)} for {entry.what}" for entry in self._entries]
+        return "\n".join([*lines, f"left: {in_words(self.left)} (exact)"])
 
     # -- spending ---------------------------------------------------------------------------------
 
@@ -359,54 +369,10 @@ class Budget:
                 yield
                 return
             with exclusive(self._path):
-                limits, self._entries = _checked(self._path)
+                limits, self._entries = read_checked(self._path)
                 self._limits = limits
                 self._inside = True
                 try:
                     yield
                 finally:
                     self._inside = False
-
-
-def _limits(epsilon: Any, *, delta: Any, rho: Any, mu: Any) -> tuple[str, dict[str, Fraction]]:
-    given = [epsilon is not None, rho is not None, mu is not None]
-    if sum(given) != 1 or (delta is not None and epsilon is None):
-        raise ParameterError("give epsilon, or epsilon and delta, or rho, or mu")
-    if rho is not None:
-        return "zcdp", {"rho": rational("rho", rho, above=0)}
-    if mu is not None:
-        return "gdp", {"mu_sq": rational("mu", mu, above=0) ** 2}
-    exact = rational("epsilon", epsilon, above=0)
-    if delta is None:
-        return "pure", {"epsilon": exact}
-    allowed = rational("delta", delta, above=0)
-    if allowed >= 1:
-        raise fail("delta", "a number between 0 and 1", delta)
-    return "approximate", {"epsilon": exact, "delta": allowed}
-
-
-_UNITS = {"pure": ["epsilon"], "approximate": ["epsilon", "delta"], "zcdp": ["rho"], "gdp": ["mu_sq"]}
-
-
-def _spent(limits: Limits, entries: tuple[Entry, ...]) -> dict[str, Fraction]:
-    return {name: sum((entry.amounts[name] for entry in entries), Fraction(0)) for name in limits.amounts}
-
-
-def _checked(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
-    """Read a budget and prove its sum."""
-    limits, entries = read_budget(path)
-    fits = (
-        list(limits.amounts) == _UNITS.get(limits.kind)
-        and limits.max_contributions >= 1
-        and (limits.neighbours is None or limits.neighbours in NEIGHBOURS)
-    )
-    if not fits or any(spent > limits.amounts[name] for name, spent in _spent(limits, entries).items()):
-        raise ArtifactFormatError(f"{path}: a damaged budget")
-    return limits, entries
-
-
-def _words(amounts: Mapping[str, Fraction]) -> str:
-    return ", ".join(
-        f"{name} {value}" if len(str(value)) <= 24 else f"{name} {float(value):.12g}"
-        for name, value in amounts.items()
-    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
+from trilift.counters.accounting.guarantee import NEIGHBOURS
 from trilift.counters.state_file import (
     check_checksum,
     exact_number,
@@ -14,9 +16,19 @@ from trilift.counters.state_file import (
     whole,
     write_record,
 )
-from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.checks import fail, rational
+from trilift.lift.errors import ArtifactFormatError, ParameterError
 
-__all__ = ["Entry", "Limits", "read_budget", "write_budget"]
+__all__ = [
+    "Entry",
+    "Limits",
+    "in_words",
+    "limits_of",
+    "read_budget",
+    "read_checked",
+    "spent_of",
+    "write_budget",
+]
 
 FORMAT = "trilift budget"
 VERSION = 1
@@ -131,3 +143,58 @@ def read_budget(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
         raise ArtifactFormatError(f"{path}: a damaged budget") from None
     return limits, entries
+
+
+def limits_of(epsilon: Any, *, delta: Any, rho: Any, mu: Any) -> tuple[str, dict[str, Fraction]]:
+    """Return the kind of a budget, and its limits.
+
+    Raises:
+        ParameterError: another combination, or numbers that are none.
+    """
+    given = [epsilon is not None, rho is not None, mu is not None]
+    if sum(given) != 1 or (delta is not None and epsilon is None):
+        raise ParameterError("give epsilon, or epsilon and delta, or rho, or mu")
+    if rho is not None:
+        return "zcdp", {"rho": rational("rho", rho, above=0)}
+    if mu is not None:
+        return "gdp", {"mu_sq": rational("mu", mu, above=0) ** 2}
+    exact = rational("epsilon", epsilon, above=0)
+    if delta is None:
+        return "pure", {"epsilon": exact}
+    allowed = rational("delta", delta, above=0)
+    if allowed >= 1:
+        raise fail("delta", "a number between 0 and 1", delta)
+    return "approximate", {"epsilon": exact, "delta": allowed}
+
+
+_UNITS = {"pure": ["epsilon"], "approximate": ["epsilon", "delta"], "zcdp": ["rho"], "gdp": ["mu_sq"]}
+
+
+def spent_of(limits: Limits, entries: tuple[Entry, ...]) -> dict[str, Fraction]:
+    """Return what all entries cost together."""
+    return {name: sum((entry.amounts[name] for entry in entries), Fraction(0)) for name in limits.amounts}
+
+
+def read_checked(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
+    """Read a budget and prove its sum.
+
+    Raises:
+        ArtifactFormatError: as :func:`read_budget`; more spent than there was.
+    """
+    limits, entries = read_budget(path)
+    fits = (
+        list(limits.amounts) == _UNITS.get(limits.kind)
+        and limits.max_contributions >= 1
+        and (limits.neighbours is None or limits.neighbours in NEIGHBOURS)
+    )
+    if not fits or any(spent > limits.amounts[name] for name, spent in spent_of(limits, entries).items()):
+        raise ArtifactFormatError(f"{path}: a damaged budget")
+    return limits, entries
+
+
+def in_words(amounts: Mapping[str, Fraction]) -> str:
+    """Return amounts as text, exact where that is short."""
+    return ", ".join(
+        f"{name} {value}" if len(str(value)) <= 24 else f"{name} {float(value):.12g}"
+        for name, value in amounts.items()
+    )

@@ -291,7 +291,7 @@ class PrivateCumsum:
         horizons = {b"": mechanism.horizon} if mechanism.groups is None else mechanism.groups
         for encoding, horizon in sorted(horizons.items()):
             digest.add("group", encoding).add("horizon", horizon or 0)
-        record = stream_record(setup) | setup.own_record()
+        record = stream_record(setup) | mechanism.own_record()
         digest.add("setup", json.dumps({**record, "horizon": None}, sort_keys=True))
         bound = digest.digest()
         return self._begun(setup.horizon, new_key(), bound[:16])

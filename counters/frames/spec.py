@@ -173,6 +173,12 @@ class Mechanism:
         """Inputs and guarantee are the same in all groups."""
         return next(iter(self.made.values()))
 
+    def own_record(self) -> dict[str, Any]:
+        """Return what decides the noise of a counter besides its inputs' parameters, for JSON."""
+        setup: Any = self.any_setup
+        record: dict[str, Any] = setup.own_record()
+        return record
+
     def horizon_of(self, encoding: bytes, values: tuple[Any, ...]) -> int | None:
         """Return the horizon of a group.
 
