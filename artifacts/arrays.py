@@ -28,6 +28,7 @@ MAX_UNFOLDED = 1 << 30
 _MAX_MEMBERS = 512
 _MAX_HEADER = 4096
 _MAX_AXES = 8
+_CHUNK = 1 << 20
 _HEADER = re.compile(
     r"\{'descr': '([<>|](?:[fiu][1248]|b1|[US][0-9]{1,9}))', 'fortran_order': (True|False), "
     r"'shape': \(((?:[0-9]{1,12},? ?)*)\), \} *\n"
@@ -99,10 +100,13 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
             raise ArtifactFormatError(
                 f"member {name!r} does not hold the {size} bytes that its header asks for"
             )
-        data = stream.read(size)
-        if len(data) != size or stream.read(1):
+        data, filled = bytearray(size), 0
+        while chunk := stream.read(min(_CHUNK, size - filled)):
+            data[filled : filled + len(chunk)] = chunk
+            filled += len(chunk)
+        if filled != size or stream.read(1):
             raise ArtifactFormatError(f"member {name!r} is not as long as it declares")
     order: Any = "F" if match[2] == "True" else "C"
     if dtype.itemsize == 0:
         return np.empty(shape, dtype)
-    return np.frombuffer(bytearray(data), dtype=dtype).reshape(shape, order=order)
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order=order)

@@ -63,16 +63,19 @@ def open_regular(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def read_regular(path: str | os.PathLike[str], *, max_bytes: int) -> bytes | None:
-    """Return the bytes of a file, or None where there are more than ``max_bytes``; it may grow meanwhile.
+    """Return the bytes of a file, or None where there are more than ``max_bytes``.
 
     Raises:
-        OSError: as :func:`open_regular`.
+        OSError: as :func:`open_regular`; the file grows while it is read.
     """
     with open_regular(path) as file:
-        if os.fstat(file.fileno()).st_size > max_bytes:
+        size = os.fstat(file.fileno()).st_size
+        if size > max_bytes:
             return None
-        data = file.read(max_bytes + 1)
-    return data if len(data) <= max_bytes else None
+        data = file.read(size + 1)  # a larger number would be allocated
+    if len(data) > size:
+        raise OSError(errno.EBUSY, "is being written to", os.fspath(path))
+    return data
 
 
 def _sync_folder(folder: Path) -> None:

@@ -179,7 +179,7 @@ def _read(place: Path) -> dict[str, Any]:
         choice("objective", record["objective"], OBJECTIVES)
         for name in ("charges", "scales"):
             values = [_exact(value) for value in record[name]]
-            known = known and len(values) == count and min(values) > 0
+            known = known and len(values) == count and all(float(value) > 0 for value in values)
             record[f"exact_{name}"] = values
         for name in ("max_row_norm_sq", "mean_row_norm_sq"):
             known = known and 0 < float(record[name]) < math.inf

@@ -30,14 +30,14 @@ from trilift.artifacts.listing import INDEX, SHIPPED, find, index_records
 from trilift.counters.state_file import checksum
 from trilift.experiments.edit.kept import Kept
 from trilift.experiments.trust.forgery import Forger, plain_npy
-from trilift.experiments.trust.kinds import KINDS
+from trilift.experiments.trust.kinds import KINDS, Kind
 from trilift.factorize.books import Books, load_books, save_books
 from trilift.factorize.jobs import parse_job
 from trilift.lift.errors import ArtifactFormatError, TriliftError
 from trilift.verify import check_artifact
 from trilift.verify.chains import CHAIN_FILE, chain_report, write_chain
 
-__all__ = ["TARGETS", "Target", "saved_states"]
+__all__ = ["TARGETS", "Target", "saved_state", "saved_states"]
 
 _LONGEST = 1 << 16  # of an input; what is longer is cut
 _STATE_STEPS = 5
@@ -152,17 +152,19 @@ def _index_seeds() -> list[bytes]:
 # -- states ---------------------------------------------------------------------------------------------
 
 
-@cache
 def saved_states() -> tuple[tuple[str, Any, bytes], ...]:
     """Return (name, class, state after a few steps) of every kind of counter."""
-    states = []
-    for kind in KINDS:
-        counter = kind.make(1, 5)
-        kind.feed(counter, _STATE_STEPS)
-        path = _folder() / "saved"
-        counter.save(path)
-        states.append((kind.name, type(counter), path.read_bytes()))
-    return tuple(states)
+    return tuple(map(saved_state, KINDS))
+
+
+@cache
+def saved_state(kind: Kind) -> tuple[str, Any, bytes]:
+    """Return (name, class, state after a few steps) of a kind of counter."""
+    counter = kind.make(1, 5)
+    kind.feed(counter, _STATE_STEPS)
+    path = _folder() / "saved"
+    counter.save(path)
+    return kind.name, type(counter), path.read_bytes()
 
 
 def _state(data: bytes) -> None:
