@@ -37,6 +37,7 @@ LEVEL_BITS, STEP_BITS = 20, 10
 MAX_WORDS = 1 << 32
 WORDS_PER_PIECE = 16
 _PIECE_BYTES = 64
+_HEAD = 8  # words of a block that are looked at
 _PIECE = struct.Struct("<16I")
 _ZERO_PIECE = bytes(_PIECE_BYTES)
 _NONCE = np.dtype([("counter", "<u4"), ("field", "<u4"), ("block", "<u8")])
@@ -119,6 +120,7 @@ class Keystream:
 
         Raises:
             ParameterError: if an argument is out of range (the counter never wraps).
+            StateError: as :meth:`batches`.
         """
         numbers = stream_blocks(blocks)
         for _, words in self.batches(level, numbers, count, start=start, most=max(1, numbers.size)):
@@ -138,10 +140,12 @@ class Keystream:
             most: blocks in a batch, >= 1.
 
         Yields:
-            (number of blocks before, little-endian uint32 array (some, count)); nothing if there are no words.
+            (number of blocks before, little-endian uint32 array (some, count)); nothing if there is no word.
 
         Raises:
             ParameterError: if an argument is out of range.
+            StateError: the first eight words of a block are all the same: the cipher is broken, and noise
+                from it would be none. Random words are so with probability 2^-224.
         """
         start = integer("start", start, minimum=0, maximum=MAX_WORDS)
         count = integer("count", count, minimum=0, maximum=MAX_WORDS - start)
@@ -168,6 +172,9 @@ class Keystream:
                 if i:
                     reset(flat[i : i + 16])
                 fill(zeros, slots[k])
+            head = buffer[:some, :_HEAD]
+            if head.shape[1] == _HEAD and (head[:, 1:] == head[:, :1]).all(axis=1).any():
+                raise StateError("the keystream is stuck: the cipher returns one word again and again")
             yield begin, buffer[:some, skip:]
 
     def further(self, region: int, level: int, block: int, address: int) -> Iterator[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,13 @@ REFUSED: tuple[Any, ...] = (0, 0.0, -0.0, -1, -1e-300, float("nan"), float("inf"
 """Budgets that no counter takes."""
 
 
-def budget_cases(*, seed: int) -> Iterator[tuple[Kind, Any, bool, str]]:
+def budget_cases(
+    budgets: Iterable[Any], *, kinds: Iterable[Kind] = KINDS, seed: int = 1
+) -> Iterator[tuple[Kind, Any, bool, str]]:
     """Yield kind, budget, whether it is as it should be, and "made", "refused" or what is wrong."""
-    for kind in KINDS:
-        for budget in (*BUDGETS, *REFUSED):
-            trouble, outcome = _tried(kind, budget, seed)
-            yield kind, budget, trouble is None, trouble or outcome
+    for kind, budget in product(kinds, list(budgets)):
+        trouble, outcome = _tried(kind, budget, seed)
+        yield kind, budget, trouble is None, trouble or outcome
 
 
 def _tried(kind: Kind, budget: Any, seed: int) -> tuple[str | None, str]:

@@ -231,8 +231,8 @@ def measure(
         "seed": seed,
         "rows": rows,
         "note": "Inputs are fair bits. Values are compared at random steps, the first and the last, with "
-        "noise evaluated there alone, in integers. One more case is memory: a counter without horizon may grow"
-        " with every epoch, by the chain that the epoch is made of.",
+        "noise evaluated there alone, in integers. One more case is memory: a counter without horizon may "
+        "grow with every epoch, by the chain that the epoch is made of.",
     }
 
 
