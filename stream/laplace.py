@@ -26,7 +26,7 @@ test, the sign, the tail test, and digits 0 .. J-1 with J = W - 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -163,8 +163,10 @@ class LaplaceRows:
 
     def __init__(self, scales: Sequence[Scale] | NDArray[Any]) -> None:
         known: dict[Any, Scale] = {}  # banks repeat a scale very often; True is no number, though equal to 1
+        if not isinstance(scales, (list, tuple, np.ndarray)) or np.ndim(scales) != 1:
+            raise fail("scales", "a sequence of integers", scales)
         for scale in scales:
-            if (type(scale), scale) not in known:
+            if not isinstance(scale, Hashable) or (type(scale), scale) not in known:
                 known[type(scale), scale] = _checked(scale)
         self._scales = tuple(known[type(scale), scale] for scale in scales)
         self._pieces: list[_Piece] = []
@@ -232,7 +234,7 @@ class LaplaceRows:
     def floats(self, source: WordSource, level: int, blocks: Blocks) -> NDArray[np.float64]:
         """Return ``sample(source, level, blocks).to_float()``, by compiled kernels where they are in use.
 
-        Blocks with an undecided comparison or a tail event (one in 10^5 or fewer) are drawn by :meth:`sample`.
+        Blocks with an undecided comparison (one of 2^32 words) are drawn by :meth:`sample`.
 
         Raises:
             ParameterError, StateError: as :meth:`sample` and :meth:`Draws.to_float`.

@@ -43,7 +43,8 @@ def round_floats(
         whole, unsure, count = calls.round_half_up(made, values, factor=factor, margin=margin)
         if not count:
             return whole, np.zeros(0, dtype=np.int64)
-        _check_range(np.asarray(values)[unsure] * factor)
+        with np.errstate(over="ignore"):
+            _check_range(values[unsure] * factor)
         return whole, np.flatnonzero(unsure)
     with np.errstate(over="ignore"):
         scaled = values * factor  # exact, or infinite

@@ -75,10 +75,7 @@ class Stepwise(ABC):
         return _MOST_STEPS if self.horizon is None else self.horizon
 
     def _joined(self, chunks: list[IntArray]) -> Integers:
-        if self._PURE:
-            parts = in_order(self._rounded, chunks)
-        else:
-            parts = [self._rounded(chunk) for chunk in chunks]
+        parts = in_order(self._rounded, chunks) if self._PURE else list(map(self._rounded, chunks))
         if not parts:
             return np.zeros(0, dtype=np.int64)
         if any(part.dtype == object for part in parts):

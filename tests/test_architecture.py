@@ -33,7 +33,7 @@ THIRD_PARTY: dict[str, set[str] | None] = {
     "experiments": None,
     "front": None,
 }
-HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp"]
+HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp", "numba"]
 
 
 def modules(room: str) -> list[Path]:

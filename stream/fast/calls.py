@@ -25,16 +25,24 @@ class RowPiece(Protocol):
     """Consecutive rows with equally many words, a multiple of 8."""
 
     @property
-    def rows(self) -> range: ...
+    def rows(self) -> range:
+        """The rows."""
+        ...
 
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """Word of a block that the first row begins with."""
+        ...
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """Words of a row."""
+        ...
 
     @property
-    def limits(self) -> NDArray[np.uint32]: ...
+    def limits(self) -> NDArray[np.uint32]:
+        """What every word is compared with."""
+        ...
 
 
 def laplace_floats(
@@ -54,8 +62,8 @@ def laplace_floats(
         out: float64 (nb, rows).
 
     Returns:
-        The places of the blocks in which a comparison was undecided or a tail event happened: what stands in
-        ``out`` for them is not their draws.
+        The places of the blocks in which a comparison was undecided, by which tail events begin: what stands
+        in ``out`` for them is not their draws.
 
     Raises:
         ParameterError: if level does not fit its address field.
@@ -106,10 +114,12 @@ def _one_group(
             # start + width * len(rows) <= count / 8, as limits has 8 width words for every row
             start, width, column = (piece.start - begin) // 8, piece.width // 8, piece.rows.start
             if width <= 8:
-                made.decode(packed, start, width, len(piece.rows), out, first, column, some)
+                made.decode(packed, len(words), start, width, len(piece.rows), out, first, column)
             else:
                 powers = _powers(width)
-                made.decode_wide(packed, start, width, len(piece.rows), powers, out, first, column, some)
+                made.decode_wide(
+                    packed, len(words), start, width, len(piece.rows), powers, out, first, column
+                )
         if some.any():
             yield from (first + np.flatnonzero(some)).tolist()
 

@@ -1,9 +1,9 @@
 """The loops that are compiled, as plain Python functions on arrays: nothing here imports numba.
 
-Compiled integers wrap silently and indices are not checked, so every function says what must hold before it is
-entered, and :mod:`trilift.stream.fast.calls`, the only caller, makes it hold. All arrays are C-contiguous and
-do not overlap, except that ``octets`` is a view of ``flags``. Indices are unsigned, or run from zero: signed
-ones would be tested for being negative, which keeps loops from being vectorised.
+Compiled integers wrap silently and indices are not checked, so every function says what must hold before it
+is entered, and :mod:`trilift.stream.fast.calls`, the only caller, makes it hold. All arrays are C-contiguous
+and do not overlap, except that ``octets`` is a view of ``flags``. Indices are unsigned, or run from zero:
+signed ones would be tested for being negative, which keeps loops from being vectorised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ __all__ = ["compare", "decode", "decode_wide", "round_half_up"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _ONE, _THREE = np.uint64(1), np.uint64(3)
-_TAIL = np.uint64(5)  # nonzero and tail event
 _LOW = np.uint64((1 << 32) - 1)
 _HALF, _TOP, _CARRY = np.uint64(32), np.uint64(56), np.uint64(61)
 _ALL = np.uint64((1 << 64) - 1)
@@ -29,7 +28,7 @@ _MARGIN = 2.0**-51  # four units of 2^-53
 def compare(
     words: Array, skip: int, limits: Array, flags: Array, octets: Array, packed: Array, marks: Array
 ) -> None:
-    """Set bit q of ``packed[b]`` to words[b, skip + q] < limits[q], and ``marks[b]`` to whether any two are equal.
+    """Set bit q of ``packed[b]`` to words[b, skip + q] < limits[q], ``marks[b]`` to whether two are equal.
 
     Eight flags (bytes of 0 and 1) times 0x0102040810204080 have the flag of byte i at bit 56 + i; the other
     products of bits lie below bit 56 or above bit 63, no two at one place, so nothing carries.
@@ -57,43 +56,41 @@ def compare(
 
 
 def decode(
-    packed: Array, start: int, width: int, rows: int, out: Array, first: int, column: int, marks: Array
+    packed: Array, blocks: int, start: int, width: int, rows: int, out: Array, first: int, column: int
 ) -> None:
     """Turn the packed bits of rows that read at most 64 words into floats.
 
-    The magnitude is what stands above the three flags, at most 2^61 - 1, plus one: no overflow. The conversion
-    to a float is rounded to nearest, and the factor is 0, 1 or -1.
+    The magnitude is what stands above the three flags, at most 2^61 - 1, plus one: no overflow. The
+    conversion to a float is rounded to nearest, and the factor is 0, 1 or -1. Tail events need no look: their
+    limit is floor(2^32 e^-64) = 0 at most, so a word for one is equal to its limit, and marked.
 
     Args:
         packed: uint8 (at least nb, at least start + width * rows + 8): bytes past a row are read, and masked.
+        blocks: nb.
         start: first byte of the first row.
         width: bytes of a row, 1 to 8.
         rows: number of rows.
         out: float64 (blocks, columns).
         first: row of ``out`` for the first block; first + nb <= blocks.
         column: column of ``out`` for the first row; column + rows <= columns.
-        marks: uint8 (nb,), set to 1 where a nonzero draw has a tail event.
     """
     mask = _ALL >> np.uint64(64 - 8 * width)
     begin, step = np.uint64(start), np.uint64(width)
-    for b in range(marks.shape[0]):
+    for b in range(blocks):
         row, target = packed[b], out[first + b, column : column + rows]
-        events = np.uint64(0)
         for r in range(rows):
             at = begin + np.uint64(r) * step
             bits = np.uint64(0)
             for k in range(8):
                 bits |= np.uint64(row[at + np.uint64(k)]) << np.uint64(8 * k)
             bits &= mask
-            events |= np.uint64((bits & _TAIL) == _TAIL)
             factor = np.int64(bits & _ONE) - np.int64(bits & (bits >> _ONE) & _ONE) * 2
             target[r] = np.float64((bits >> _THREE) + _ONE) * np.float64(factor)
-        if events:
-            marks[b] = 1
 
 
 def decode_wide(
     packed: Array,
+    blocks: int,
     start: int,
     width: int,
     rows: int,
@@ -101,20 +98,18 @@ def decode_wide(
     out: Array,
     first: int,
     column: int,
-    marks: Array,
 ) -> None:
     """Turn the packed bits of rows that read more than 64 words into floats, as ``Draws.to_float`` does.
 
     Args:
-        packed, start, rows, out, first, column, marks: as for :func:`decode`.
+        packed, start, rows, blocks, out, first, column: as for :func:`decode`.
         width: bytes of a row, 9 to 64: magnitudes below 2^512.
-        powers: float64, 2^(32 k) for k = 0 .. 2 * ceil(width / 8) - 1: products with 32-bit integers are exact.
+        powers: float64, 2^(32 k) for k = 0 .. 2 * ceil(width / 8) - 1: products with halves are exact.
     """
     limbs = (width + 7) // 8
     mask = _ALL >> np.uint64(64 * limbs - 8 * width)
-    for b in range(marks.shape[0]):
+    for b in range(blocks):
         row, target = packed[b], out[first + b, column : column + rows]
-        events = np.uint64(0)
         for r in range(rows):
             at = np.uint64(start) + np.uint64(r) * np.uint64(width)
             bits = np.uint64(0)
@@ -133,16 +128,11 @@ def decode_wide(
                 total += np.float64(limb & _LOW) * powers[2 * n]
                 total += np.float64(limb >> _HALF) * powers[2 * n + 1]
                 bits = above
-            events |= np.uint64((flags & _TAIL) == _TAIL)
             factor = np.int64(flags & _ONE) - np.int64(flags & (flags >> _ONE) & _ONE) * 2
             target[r] = total * np.float64(factor)
-        if events:
-            marks[b] = 1
 
 
-def round_half_up(
-    values: Array, factor: float, margin: float, out: Array, unsure: Array
-) -> int:
+def round_half_up(values: Array, factor: float, margin: float, out: Array, unsure: Array) -> int:
     """Set ``out`` to floor(factor values + 1/2) where a float decides it, and ``unsure`` where it does not.
 
     Undecided is what lies within margin + 2^-51 (|u| + 1) of an integer, u = factor values + 1/2, what is not

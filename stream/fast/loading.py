@@ -1,8 +1,8 @@
 """Compiling the kernels, with signatures, and checking them against numpy before they are used.
 
 Numba keeps compiled code in files that it reads with pickle. They are used where whoever can write them could
-change the installed package as well: in its own ``__pycache__``, or in a folder that ``NUMBA_CACHE_DIR`` names.
-Elsewhere (an installation that is read-only) the kernels are compiled anew in every process.
+change the installed package as well: in its own ``__pycache__``, or in a folder that ``NUMBA_CACHE_DIR``
+names. Elsewhere (an installation that is read-only) the kernels are compiled anew in every process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["load"]
 
 _SIGNATURES = {
     "compare": "void(uint32[:,::1], int64, uint32[::1], uint8[::1], uint64[::1], uint8[:,::1], uint8[::1])",
-    "decode": "void(uint8[:,::1], int64, int64, int64, float64[:,::1], int64, int64, uint8[::1])",
-    "decode_wide": "void(uint8[:,::1], int64, int64, int64, float64[::1], float64[:,::1], int64, int64,"
-    " uint8[::1])",
+    "decode": "void(uint8[:,::1], int64, int64, int64, int64, float64[:,::1], int64, int64)",
+    "decode_wide": "void(uint8[:,::1], int64, int64, int64, int64, float64[::1], float64[:,::1], int64,"
+    " int64)",
     "round_half_up": "int64(float64[::1], float64, float64, int64[::1], boolean[::1])",
 }
 
@@ -74,13 +74,13 @@ def _check(made: SimpleNamespace) -> None:
         same = np.array_equal(bits, np.packbits(below, axis=1, bitorder="little"))
         same = same and marks.tolist() == [0, 1, 0, 0, 0]
         bits[:, :: width // 8] &= 0b11111011  # no tail events
-        out, marks[:] = np.empty((nb, rows)), 0
+        out = np.empty((nb, rows))
         powers = np.ldexp(1.0, 32 * np.arange(2 * -(-width // 64)))
         if width <= 64:
-            made.decode(packed, 0, width // 8, rows, out, 0, 0, marks)
+            made.decode(packed, nb, 0, width // 8, rows, out, 0, 0)
         else:
-            made.decode_wide(packed, 0, width // 8, rows, powers, out, 0, 0, marks)
-        same = same and not marks.any() and np.array_equal(out, _plain(bits, rows, width))
+            made.decode_wide(packed, nb, 0, width // 8, rows, powers, out, 0, 0)
+        same = same and np.array_equal(out, _plain(bits, rows, width))
         if not same:
             raise StateError("the compiled sampler differs from the plain one on this machine")
     values = np.array([0.25, 0.5, -0.5, 2.0**52, -1.2, 1e300, np.nan, np.inf, 7.5 + 1e-9])

@@ -1,7 +1,7 @@
 """Work on independent pieces by several threads, while the compiled kernels are in use.
 
-The kernels and the cipher let other threads run meanwhile. Threads live as long as one call: none is left to be
-lost in a fork, and none waits for work.
+The kernels and the cipher let other threads run meanwhile. Threads live as long as one call: none is left to
+be lost in a fork, and none waits for work.
 """
 
 from __future__ import annotations

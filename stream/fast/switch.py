@@ -101,8 +101,8 @@ def in_use() -> bool:
 def enable() -> None:
     """Use the compiled kernels from now on, in this process.
 
-    Loading takes about a second the first time; later processes find compiled code beside the installed package,
-    if that folder can be written.
+    Loading takes some seconds the first time, while the kernels are compiled; later processes find them
+    beside the installed package, if that folder can be written.
 
     Raises:
         ParameterError: numba is missing, or cannot compile the kernels here.
