@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
-from trilift.counters.lock import exclusive
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lines import Lines
+from trilift.mending import MendedFile
 from trilift.output import write
 
-__all__ = ["Sink", "Taker", "Tally", "check_stream", "count_stream", "exclusive", "value_text"]
+if TYPE_CHECKING:
+    from trilift.counters.durable.replay import Again
+
+__all__ = ["Sink", "Taker", "Tally", "check_stream", "count_stream", "value_text"]
 
 _BATCH = 1 << 16
 
@@ -40,6 +44,9 @@ class Taker(Protocol):
             ParameterError: an input that is not acceptable; it names the line and not the value.
         """
 
+    def arguments(self, inputs: list[Any]) -> tuple[Any, ...]:
+        """Return checked inputs as ``extend`` of the counter takes them."""
+
     def advance(self, inputs: list[Any]) -> list[Any]:
         """Take checked inputs, and return what is released for them."""
 
@@ -50,7 +57,16 @@ class Taker(Protocol):
         """Return what is guaranteed, and what will happen, as text."""
 
 
-class Tally(Taker, Protocol):
+class Kept(Protocol):
+    """What keeps its counter."""
+
+    counter: Any
+
+    def close(self) -> None:
+        """Give the counter's state free."""
+
+
+class Tally(Taker, Kept, Protocol):
     """A counter of numbers as the command line sees it: it releases a value for each."""
 
     @property
@@ -94,6 +110,7 @@ class Sink:
         form: "plain" (a value a line), "csv" (with a header) or "json" (an object a line).
         path: a file, or None for standard output.
         append: whether values may be added to a file that exists, under its old header.
+        mend: whether a file that exists is gone through from its beginning: see :mod:`trilift.mending`.
 
     Attributes:
         written: number of values so far.
@@ -101,9 +118,9 @@ class Sink:
 
     header = "step,released"
 
-    def __init__(self, form: str, *, path: Path | None, append: bool) -> None:
-        self._form, self._path, self._append = form, path, append
-        self._file: IO[str] | None = None
+    def __init__(self, form: str, *, path: Path | None, append: bool = False, mend: bool = False) -> None:
+        self._form, self._path, self._append, self._mend = form, path, append, mend
+        self._file: IO[str] | MendedFile | None = None
         self._header = form == "csv"
         self.written = 0
 
@@ -128,16 +145,31 @@ class Sink:
         if not values:
             return
         if self._file is None and self._path is not None:
-            mode = "a" if self._append else "x"
-            opened = open(self._path, mode, encoding="utf-8", newline="\n")  # noqa: SIM115, closed on leaving
-            self._file = opened
-            self._header = self._header and opened.tell() == 0
+            self._file = self._opened(self._path)
+            self._header = self._header and self._file.tell() == 0
         rows = self.rows(first, values)
         if self._header:
             rows.insert(0, self.header)
             self._header = False
         self.written += len(values)
         write("\n".join(rows) + "\n", file=self._file)
+
+    def settle(self) -> None:
+        """See that a file that is mended holds no more than was written: from here on, values are new.
+
+        Raises:
+            ParameterError: it does.
+        """
+        if self._mend and self._file is None and self._path is not None and self._path.exists():
+            self._file = self._opened(self._path)
+        if isinstance(self._file, MendedFile):
+            self._file.settle()
+
+    def _opened(self, path: Path) -> IO[str] | MendedFile:
+        if self._mend:
+            return MendedFile(path)
+        mode = "a" if self._append else "x"
+        return open(path, mode, encoding="utf-8", newline="\n")  # closed on leaving
 
 
 def count_stream(
@@ -147,9 +179,11 @@ def count_stream(
     sink: Sink,
     save: Callable[[], None],
     *,
+    begin: Callable[[], None] = lambda: None,
+    again: Again | None = None,
     advice: str = "",
 ) -> int:
-    """Count the inputs as they arrive; return how many there were.
+    """Count the inputs as they arrive; return how many there were that are new.
 
     A batch ends where the next line is not here yet. It is counted, saved, and only then written, so that no
     value is seen that a saved state does not know.
@@ -160,17 +194,24 @@ def count_stream(
         numbers: the inputs of its lines, with the numbers of the lines.
         sink: where released values go.
         save: saves the counter's state.
+        begin: is called before something is released.
+        again: takes the first inputs, which were counted before: they are released again, not counted.
         advice: what to add to the message about a refused line, where values were released.
 
     Raises:
         ParameterError: a line that is not acceptable; those before it are released, it and the rest are not.
         HorizonError: a line past the horizon, likewise.
+        ReplayError: the first inputs are not those that were counted before.
     """
     start = tally.step
+    inputs = _inputs(tally, numbers, start=start if again is None else 0)
+    if again is not None:
+        _give_again(tally, again, inputs, sink)
     batch: list[Any] = []
 
     def release() -> None:
         if batch:
+            begin()
             first = tally.step + 1
             values = tally.advance(batch)
             batch.clear()
@@ -178,7 +219,7 @@ def count_stream(
             sink.write(first, values)
 
     try:
-        for value in _inputs(tally, numbers):
+        for value in inputs:
             batch.append(value)
             if len(batch) == _BATCH or not lines.ready:
                 release()
@@ -190,18 +231,39 @@ def count_stream(
     return tally.step - start
 
 
-def check_stream(tally: Taker, numbers: Iterator[tuple[int, Any]]) -> int:
+def _give_again(tally: Taker, again: Again, inputs: Iterator[Any], sink: Sink | None) -> None:
+    """Compare the first inputs with what was counted, and write what was released for them."""
+    steps = again.left
+    while again.left:
+        batch = list(islice(inputs, min(_BATCH, again.left)))
+        if not batch:
+            raise ParameterError(
+                f"the input ends after step {again.step}, and {steps} were counted: give all of them again "
+                "(or only what follows, with --following)"
+            )
+        pairs = again.extend(*tally.arguments(batch))
+        if pairs and sink is not None:
+            sink.write(pairs[0][0], [value for _, value in pairs])
+    if sink is not None:
+        sink.settle()
+
+
+def check_stream(tally: Taker, numbers: Iterator[tuple[int, Any]], *, again: Again | None = None) -> int:
     """Check all inputs as counting would; release nothing, and return how many there are.
 
     Raises:
-        ParameterError, HorizonError: the first line that would be refused.
+        ParameterError, HorizonError, ReplayError: the first line that would be refused.
     """
-    return sum(1 for _ in _inputs(tally, numbers))
+    inputs = _inputs(tally, numbers, start=tally.step if again is None else 0)
+    if again is None:
+        return sum(1 for _ in inputs)
+    _give_again(tally, again, inputs, None)
+    return again.step + sum(1 for _ in inputs)
 
 
-def _inputs(tally: Taker, numbers: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-    """Yield inputs, checked against the counter's bounds and the steps that it has left."""
-    left = None if tally.horizon is None else tally.horizon - tally.step
+def _inputs(tally: Taker, numbers: Iterator[tuple[int, Any]], *, start: int) -> Iterator[Any]:
+    """Yield inputs, checked against the counter's bounds and the steps that it has left after ``start``."""
+    left = None if tally.horizon is None else tally.horizon - start
     for number, value in numbers:
         if left is not None:
             if left == 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 
-__all__ = ["lasting", "load_plain", "new_gaussian", "new_plain", "saved_plain"]
+__all__ = ["check_scalar", "lasting", "load_plain", "new_gaussian", "new_plain", "saved_plain"]
 
 
 def lasting(name: str) -> str:
@@ -77,16 +77,22 @@ def load_plain(state: Path, kind: str) -> Any:
         kind: name of the class, as the file says.
 
     Raises:
-        StateError: a counter of vectors.
         ArtifactFormatError, ReplayError: see :meth:`trilift.counters.Counter.load`.
     """
     from trilift.counters import Counter, GaussianCounter
 
     loader: Any = GaussianCounter if kind == GaussianCounter.__name__ else Counter
-    counter = loader.load(state)
+    return loader.load(state)
+
+
+def check_scalar(counter: Any, state: Path) -> None:
+    """Check that a counter counts numbers.
+
+    Raises:
+        StateError: it counts vectors.
+    """
     if counter.setup.dimension is not None:
-        raise StateError(f"{state} is a counter of vectors: continue it with trilift.{loader.__name__}.load")
-    return counter
+        raise StateError(f"{state} is a counter of vectors: continue it from Python")
 
 
 def saved_plain(counter: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
+from trilift.keeping import Keeping
 from trilift.lift.errors import ParameterError, ReplayError
 
 __all__ = ["QUANTITIES", "begun", "continued"]
@@ -42,14 +43,15 @@ def begun(command: str, given: dict[str, Any], *, state: Path | None) -> Any:
     return QUANTITIES[command](given.get("epsilon"), **{k: v for k, v in given.items() if k != "epsilon"})
 
 
-def continued(command: str, given: dict[str, Any], *, state: Path) -> Any:
+def continued(command: str, given: dict[str, Any], *, kept: Keeping) -> Any:
     """Load a counter, and refuse options that say something else than its state.
 
     Raises:
         ReplayError: an option that differs, or the state of another mechanism.
         ArtifactFormatError: the file is no state, or that of another command.
     """
-    counter = QUANTITIES[command].load(state)
+    state = kept.state
+    counter = QUANTITIES[command].load(state) if kept.single else kept.opened(command)
     saved = _saved(counter)
     for option, value in given.items():
         if option not in saved or not _agree(option, value, saved[option]):

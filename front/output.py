@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import Any, Protocol
 
 from trilift.lift.errors import ParameterError
 
@@ -29,6 +29,18 @@ __all__ = [
 
 CLOSED_PIPE = 141
 """Exit code when the reader of standard output has gone away, as that of a process ended by SIGPIPE."""
+
+
+class Writable(Protocol):
+    """What text can be written to."""
+
+    def write(self, text: str, /) -> int:
+        """Take text."""
+        ...
+
+    def flush(self) -> None:
+        """Hand it on."""
+        ...
 
 
 class ClosedPipeError(Exception):
@@ -56,13 +68,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def write(text: str, *, file: IO[str] | None = None) -> None:
+def write(text: str, *, file: Writable | None = None) -> None:
     """Write text and flush it.
 
     Raises:
         ClosedPipeError: nobody reads standard output any more.
     """
-    stream = sys.stdout if file is None else file
+    stream: Writable = sys.stdout if file is None else file
     try:
         stream.write(text)
         stream.flush()

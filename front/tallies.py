@@ -73,22 +73,28 @@ class Plain:
                 f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
             ) from None
 
-    def advance(self, inputs: list[int]) -> list[Any]:
-        """Count inputs given in lattice steps: as an array where that is exact, else one by one."""
+    def arguments(self, inputs: list[int]) -> tuple[Any, ...]:
+        """Return inputs given in lattice steps as ``extend`` takes them: as an array where that is exact."""
         rule = self._rule
         largest = max(abs(rule.low), abs(rule.high))
         if rule.places == 0 and largest < _INT64_SAFE:
-            released: list[Any] = self.counter.extend(np.array(inputs, dtype=np.int64)).tolist()
-        elif rule.places and largest < _FLOAT_SAFE:
-            scaled = np.ldexp(np.array(inputs, dtype=np.float64), -rule.places)
-            released = self.counter.extend(scaled).tolist()
-        else:
-            released = [self.counter.update(Fraction(step, 1 << rule.places)) for step in inputs]
+            return (np.array(inputs, dtype=np.int64),)
+        if rule.places and largest < _FLOAT_SAFE:
+            return (np.ldexp(np.array(inputs, dtype=np.float64), -rule.places),)
+        return ([Fraction(step, 1 << rule.places) for step in inputs],)
+
+    def advance(self, inputs: list[int]) -> list[Any]:
+        """Count inputs given in lattice steps."""
+        released: list[Any] = self.counter.extend(*self.arguments(inputs)).tolist()
         return released
 
     def save(self, path: Path) -> None:
         """Save the counter's state."""
         self.counter.save(path)
+
+    def close(self) -> None:
+        """Give the counter's state free."""
+        self.counter.close()
 
     def statement(self) -> str:
         """Return what is guaranteed."""
@@ -162,21 +168,28 @@ class Edit:
                 f"line {number}: outside the bounds {bounds} (see --bounds and --clip)"
             ) from None
 
-    def advance(self, inputs: list[int | None]) -> list[Any]:
-        """Count checked inputs: as a masked array where that is exact, else one by one."""
+    def arguments(self, inputs: list[int | None]) -> tuple[Any, ...]:
+        """Return checked inputs as ``extend`` takes them: as a masked array where that is exact."""
         places = self._rule.places
         if self._rule.high >= _FLOAT_SAFE:
-            exact = [None if steps is None else Fraction(steps, 1 << places) for steps in inputs]
-            return [self.counter.update(value) for value in exact]
+            return ([None if steps is None else Fraction(steps, 1 << places) for steps in inputs],)
         mask = [steps is None for steps in inputs]
         numbers = np.array([steps or 0 for steps in inputs], dtype=np.int64)
         values = np.ldexp(numbers.astype(np.float64), -places) if places else numbers
-        released: list[Any] = self.counter.extend(np.ma.MaskedArray(values, mask=mask)).tolist()
+        return (np.ma.MaskedArray(values, mask=mask),)
+
+    def advance(self, inputs: list[int | None]) -> list[Any]:
+        """Count checked inputs."""
+        released: list[Any] = self.counter.extend(*self.arguments(inputs)).tolist()
         return released
 
     def save(self, path: Path) -> None:
         """Save the counter's state."""
         self.counter.save(path)
+
+    def close(self) -> None:
+        """Give the counter's state free."""
+        self.counter.close()
 
     def statement(self) -> str:
         """Return what is guaranteed, and in words what the mechanism will do."""

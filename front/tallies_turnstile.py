@@ -47,13 +47,21 @@ class Turnstile:
         """Return the event as it is: whether it fits those before it is nobody's business."""
         return value
 
+    def arguments(self, inputs: list[Event]) -> tuple[Any, ...]:
+        """Return events as ``extend`` takes them: items and signs."""
+        return [item for item, _ in inputs], [sign for _, sign in inputs]
+
     def advance(self, inputs: list[Event]) -> list[Reading]:
         """Take events, and return what is released meanwhile."""
-        return list(self.counter.extend([item for item, _ in inputs], [sign for _, sign in inputs]))
+        return list(self.counter.extend(*self.arguments(inputs)))
 
     def save(self, path: Path) -> None:
         """Save the counter's state."""
         self.counter.save(path)
+
+    def close(self) -> None:
+        """Give the counter's state free."""
+        self.counter.close()
 
     def statement(self) -> str:
         """Return what is guaranteed."""

@@ -42,7 +42,23 @@ Failure = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the released rows to this new file.")]
 State = Annotated[
-    Path | None, typer.Option(help="Continue the counter saved in this file (or begin one), and save it.")
+    Path | None,
+    typer.Option(help="Folder that keeps the counter: begun, or continued after whatever ended it."),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(help="Keep the key apart from the state: env:NAME or file:PATH (64 hex digits)."),
+]
+Adopt = Annotated[
+    int | None,
+    typer.Option(
+        metavar="STEP",
+        help="The state is a copy, its original is gone, and no value after STEP was seen by anybody.",
+    ),
+]
+Following = Annotated[
+    bool,
+    typer.Option("--following", help="The input holds what follows the last step, not all of it again."),
 ]
 Check = Annotated[
     bool,

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from trilift.arguments import new_file
+from trilift.counters.durable.replay import Again
 from trilift.counters.turnstile.budget import Budget
 from trilift.counters.turnstile.expected import Expected, expected
-from trilift.counting import check_stream, count_stream, exclusive
+from trilift.counting import check_stream, count_stream
 from trilift.counting_turnstile import begun, continued
+from trilift.keeping import Keeping
 from trilift.lift.errors import ParameterError
 from trilift.output import note, print_json, write
 from trilift.reading_events import Event, event_reader
@@ -53,6 +55,9 @@ class _Unmade:
     def checked(self, number: int, value: Event) -> Event:
         return value
 
+    def arguments(self, inputs: list[Event]) -> tuple[Any, ...]:
+        raise NotImplementedError
+
     def advance(self, inputs: list[Event]) -> list[Any]:
         raise NotImplementedError
 
@@ -69,7 +74,7 @@ def run_turnstile(
     *,
     source: Source,
     out: Path | None,
-    state: Path | None,
+    kept: Keeping,
     check: bool,
     quiet: bool,
     json: bool,
@@ -80,7 +85,8 @@ def run_turnstile(
         command: "distinct" or "f2".
         given: options of the counter, those alone that were given.
         source: the events.
-        out, state, check, quiet, json: as the options of these names.
+        kept: where the counter is kept.
+        out, check, quiet, json: as the options of these names.
 
     Raises:
         TriliftError, OSError: see ``docs/cli.md``; what was released before stays released.
@@ -89,32 +95,40 @@ def run_turnstile(
         raise ParameterError(f"delimiter must be one character, got {source.delimiter!r}")
     with ExitStack() as stack:
         raw: Any = sys.stdin.buffer if source.file == "-" else stack.enter_context(open(source.file, "rb"))
-        stack.enter_context(nullcontext() if state is None or check else exclusive(state))
-        going_on = state is not None and state.exists()
-        if out is not None and not going_on:
+        stack.enter_context(nullcontext() if check else kept.lock())
+        if out is not None and not (kept.whole or kept.single):
             new_file("--out", out)
         lines, events = event_reader(raw, items=source.items, sign=source.sign, delimiter=source.delimiter)
+        tally = Turnstile(continued(command, given, kept=kept)) if kept.begun else None
+        again = None
+        if tally is not None:
+            note(kept.says(tally.step))
+            stack.callback(tally.close)
+            again = tally.counter.again() if kept.whole else None
         if check:
-            _check(command, given, events, state if going_on else None, json)
+            _check(command, given, events, tally, again=again, json=json)
             return
-        if state is not None and going_on:
-            tally = Turnstile(continued(command, given, state=state))
-            note(f"trilift: continuing after step {tally.step}: the input must hold what follows")
-        else:
-            tally = Turnstile(begun(command, given, state=state))
-        _say_guarantee(tally, state, source, quiet=quiet)
-        sink = stack.enter_context(ReadingSink("json" if json else "csv", path=out, append=going_on))
+        if tally is None:
+            tally = Turnstile(begun(command, given, state=kept.path))
+            stack.callback(tally.close)
+        _say_guarantee(tally, kept.path, source, quiet=quiet)
+        form = "json" if json else "csv"
+        sink = stack.enter_context(ReadingSink(form, path=out, append=kept.single, mend=kept.whole))
         count = count_stream(
             tally,
             lines,
             events,
             sink,
-            lambda: None if state is None else tally.save(state),
+            lambda: tally.save(kept.path) if kept.single and kept.path is not None else None,
+            begin=kept.beginner(tally),
+            again=again,
             advice="" if source.file == "-" else " (check with --check first)",
         )
     if count == 0:
-        raise ParameterError(_EMPTY)
-    if not quiet:
+        if again is None:
+            raise ParameterError(_EMPTY)
+        note(f"trilift: nothing follows step {tally.step}: no value is new")
+    elif not quiet:
         note(_summary(tally, count, sink))
 
 
@@ -131,15 +145,20 @@ def _summary(tally: Turnstile, count: int, sink: ReadingSink) -> str:
 
 
 def _check(
-    command: str, given: dict[str, Any], events: Iterator[tuple[int, Event]], state: Path | None, json: bool
+    command: str,
+    given: dict[str, Any],
+    events: Iterator[tuple[int, Event]],
+    tally: Turnstile | None,
+    *,
+    again: Again | None,
+    json: bool,
 ) -> None:
     """Say whether all lines can be counted, and what to expect of the counter if it is known which."""
-    counter = None
-    if state is not None:
-        counter = continued(command, given, state=state)
-    elif "horizon" in given and ("rho" in given or "epsilon" in given):
+    counter = None if tally is None else tally.counter
+    if counter is None and "horizon" in given and ("rho" in given or "epsilon" in given):
         counter = begun(command, given, state=None)
-    rows = check_stream(_Unmade(given.get("horizon")) if counter is None else Turnstile(counter), events)
+    taker = _Unmade(given.get("horizon")) if counter is None else Turnstile(counter)
+    rows = check_stream(taker, events, again=again)
     if rows == 0:
         raise ParameterError(_EMPTY)
     if counter is None and ("rho" in given or "epsilon" in given):

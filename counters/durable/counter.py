@@ -136,6 +136,24 @@ class DurableCounter(Holding):
             self._journal = Journal(folder.journal(0), key=self._check_key, tail=tail)
             self._loaded = loader(folder, type(inner), own_arguments(inner), outside)
 
+    @staticmethod
+    def is_at(path: str | os.PathLike[str]) -> bool:
+        """Whether a counter was begun in a folder; nothing is made or changed.
+
+        Raises:
+            StateError: it is a folder of something else.
+        """
+        return Folder.begun_at(path)
+
+    @staticmethod
+    def kind_at(path: str | os.PathLike[str]) -> str:
+        """Return the name of the class of the counter in a folder; nothing is checked but that it is there.
+
+        Raises:
+            ArtifactFormatError, StateError: there is none.
+        """
+        return str(Identity.read(Folder.found(path).path)[0].kind)
+
     @classmethod
     def open(
         cls,

@@ -54,14 +54,29 @@ class Folder:
         real = Path(os.path.realpath(path))
         real.mkdir(mode=0o700, exist_ok=True)
         folder = cls(real)
-        strange = [name for name in os.listdir(real) if not _is_ours(name)]
-        if strange:
-            raise StateError(
-                f"{path}: the folder of a new counter must be empty, it holds {show(strange[0])}"
-            )
+        folder._check_ours()
         os.chmod(real, 0o700)
         _sync(real.parent)
         return folder
+
+    @classmethod
+    def begun_at(cls, path: str | os.PathLike[str]) -> bool:
+        """Whether a counter was begun in a folder.
+
+        Raises:
+            StateError: other files are in it.
+        """
+        folder = cls(Path(os.path.realpath(path)))
+        if not folder.path.is_dir():
+            return False
+        folder._check_ours()
+        return bool(folder.numbers())
+
+    def _check_ours(self) -> None:
+        strange = [name for name in os.listdir(self.path) if not _is_ours(name)]
+        if strange:
+            shown = show(strange[0])
+            raise StateError(f"{self.path}: the folder of a new counter must be empty, it holds {shown}")
 
     @classmethod
     def found(cls, path: str | os.PathLike[str]) -> Folder:

@@ -83,8 +83,24 @@ def command(
     ] = None,
     postprocess: Annotated[str | None, typer.Option(help="nonnegative or monotone.")] = None,
     state: Annotated[
-        Path | None, typer.Option(help="Continue the counter saved in this file (or begin one), and save it.")
+        Path | None,
+        typer.Option(help="Folder that keeps the counter: begun, or continued after whatever ended it."),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Keep the key apart from the state: env:NAME or file:PATH (64 hex digits)."),
+    ] = None,
+    adopt: Annotated[
+        int | None,
+        typer.Option(
+            metavar="STEP",
+            help="The state is a copy, its original is gone, and no value after STEP was seen by anybody.",
+        ),
+    ] = None,
+    following: Annotated[
+        bool,
+        typer.Option("--following", help="The input holds what follows the last step, not all of it again."),
+    ] = False,
     check: Annotated[
         bool,
         typer.Option("--check", help="Only say whether every line can be counted: release and save nothing."),
@@ -100,9 +116,10 @@ def command(
     step,released. What is guaranteed is printed to standard error first.
     """
     from trilift.arguments import new_file, number, whole
-    from trilift.counting import Sink, check_stream, count_stream, exclusive
+    from trilift.counting import Sink, check_stream, count_stream
     from trilift.counting_kinds import begun, continued
     from trilift.counting_plain import lasting
+    from trilift.keeping import keeping
     from trilift.lift.errors import ParameterError
     from trilift.output import note
     from trilift.reading import reader
@@ -127,18 +144,19 @@ def command(
     given = {name: value for name, value in given.items() if value is not None and value != []}
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ParameterError(f"delimiter must be one character, got {delimiter!r}")
+    kept = keeping(state, key=key, adopt=adopt, following=following)
     with ExitStack() as stack:
         source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
-        stack.enter_context(nullcontext() if state is None or check else exclusive(state))
-        going_on = state is not None and state.exists()
-        if out is not None and not going_on:
+        stack.enter_context(nullcontext() if check else kept.lock())
+        if out is not None and not (kept.whole or kept.single):
             new_file("--out", out)
-        if state is not None and going_on:
-            tally = continued(given, state=state)
+        if kept.begun:
+            tally = continued(given, kept=kept)
+            note(kept.says(tally.step))
         else:
             tally = begun(given, state=state, check=check)
-        if going_on:
-            note(f"trilift: continuing after step {tally.step}: the input must hold what follows")
+        stack.callback(tally.close)
+        again = tally.counter.again() if kept.whole else None
         lines, numbers = reader(
             source,
             column=column,
@@ -147,22 +165,26 @@ def command(
             no_event=tally.no_event,
         )
         if check:
-            _say_fine(check_stream(tally, numbers), json)
+            _say_fine(check_stream(tally, numbers, again=again), json)
             return
         _say_guarantee(tally, state, quiet=quiet)
         form = "json" if json else "plain" if column is None else "csv"
-        sink = stack.enter_context(Sink(form, path=out, append=going_on))
+        sink = stack.enter_context(Sink(form, path=out, append=kept.single, mend=kept.whole))
         count = count_stream(
             tally,
             lines,
             numbers,
             sink,
-            lambda: None if state is None else tally.save(state),
+            lambda: tally.save(state) if kept.single and state is not None else None,
+            begin=kept.beginner(tally),
+            again=again,
             advice="" if file == "-" else " (check with --check first)",
         )
     if count == 0:
-        raise ParameterError(_EMPTY)
-    if not quiet:
+        if again is None:
+            raise ParameterError(_EMPTY)
+        note(f"trilift: nothing follows step {tally.step}: no value is new")
+    elif not quiet:
         note(f"Released {count} values, up to step {tally.step}{tally.summary()}.")
 
 

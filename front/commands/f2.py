@@ -32,6 +32,9 @@ def command(
     failure: o.Failure = None,
     out: o.Out = None,
     state: o.State = None,
+    key: o.Key = None,
+    adopt: o.Adopt = None,
+    following: o.Following = False,
     check: o.Check = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -41,6 +44,7 @@ def command(
     The frequency of an item is the sum of its signs. Rows step,estimate,low,high go to standard output (or
     --out) as they come; what is guaranteed is printed to standard error first.
     """
+    from trilift.keeping import keeping
     from trilift.turnstile_running import Source, run_turnstile
 
     given = o.collected(
@@ -55,4 +59,5 @@ def command(
         failure=failure,
     )
     source = Source(file, tuple(item_column or ()), sign_column, delimiter)
-    run_turnstile(NAME, given, source=source, out=out, state=state, check=check, quiet=quiet, json=json)
+    kept = keeping(state, key=key, adopt=adopt, following=following)
+    run_turnstile(NAME, given, source=source, out=out, kept=kept, check=check, quiet=quiet, json=json)

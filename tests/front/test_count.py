@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trilift import Counter
 from trilift.artifacts import find, save
-from trilift.counting import exclusive, value_text
+from trilift.counters.durable import DurableCounter
+from trilift.counters.lock import exclusive
+from trilift.counting import value_text
 from trilift.output import ClosedPipeError
 
 Run = Callable[..., Any]
@@ -280,13 +282,14 @@ def test_a_state_continues_as_if_never_interrupted(run: Run) -> None:
 
 
 def test_a_new_state_is_private_and_complete(run: Run) -> None:
-    done = run("count", "-", "-n", 9, "-e", "1/3", "-q", "--state", "s.json", stdin=b"1\n0\n")
+    done = run("count", "-", "-n", 9, "-e", "1/3", "-q", "--state", "kept", stdin=b"1\n0\n")
     assert done.code == 0
-    assert stat.S_IMODE(os.stat("s.json").st_mode) == 0o600
-    counter = Counter.load("s.json")
-    assert (counter.step, counter.horizon, counter.epsilon) == (2, 9, Fraction(1, 3))
-    again = run("count", "-", "-n", 9, "-e", "1/3", "-q", "--state", "s.json", "--json", stdin=b"1\n")
-    assert json.loads(again.out)["step"] == 3
+    assert stat.S_IMODE(os.stat("kept").st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in Path("kept").iterdir()} == {0o600}
+    with DurableCounter.open("kept") as counter:
+        assert (counter.step, counter.horizon, counter.epsilon) == (2, 9, Fraction(1, 3))
+    options = ("-n", 9, "-e", "1/3", "-q", "--state", "kept", "--following", "--json")
+    assert json.loads(run("count", "-", *options, stdin=b"1\n").out)["step"] == 3
 
 
 @pytest.mark.parametrize(
@@ -312,8 +315,10 @@ def test_options_that_contradict_the_state(refused: Run, option: tuple[object, .
 
 
 def test_out_is_continued_with_the_state(run: Run) -> None:
+    """A state that is a single file: it gets what follows, and so does the output."""
     options = ("--state", "s.json", "--out", "o.csv", "--column", "x")
-    run("count", "-", "-n", 9, *EXACT, *options, stdin=b"x\n1\n1\n")
+    Counter(10**6, horizon=9).save("s.json")
+    run("count", "-", "-q", *options, stdin=b"x\n1\n1\n")
     done = run("count", "-", "-q", *options, stdin=b"x\n1\n")
     assert done.code == 0
     assert Path("o.csv").read_text() == "step,released\n1,1\n2,2\n3,3\n"
@@ -324,15 +329,21 @@ def test_the_state_is_saved_before_values_are_shown(run: Run, monkeypatch: pytes
         raise ClosedPipeError
 
     monkeypatch.setattr(trilift.counting, "write", gone)
-    done = run("count", "-", "-n", 9, "-e", 1, "-q", "--state", "s.json", stdin=b"1\n1\n1\n")
+    Counter(1, horizon=9).save("s.json")
+    done = run("count", "-", "-q", "--state", "s.json", stdin=b"1\n1\n1\n")
     assert (done.code, done.out) == (141, "")
     assert Counter.load("s.json").step == 3
+    done = run("count", "-", "-n", 9, "-e", 1, "-q", "--state", "kept", stdin=b"1\n1\n1\n")
+    assert (done.code, done.out) == (141, "")
+    with DurableCounter.open("kept") as counter:
+        assert counter.step == 3
 
 
 def test_a_bad_line_leaves_the_state_at_the_line_before(run: Run) -> None:
-    done = run("count", "-", "-n", 9, *EXACT, "--state", "s.json", stdin=b"1\n1\nx\n")
+    done = run("count", "-", "-n", 9, *EXACT, "--state", "kept", stdin=b"1\n1\nx\n")
     assert done.code == 2
-    assert Counter.load("s.json").step == 2
+    with DurableCounter.open("kept") as counter:
+        assert counter.step == 2
 
 
 def test_a_state_is_not_continued_twice_at_once(refused: Run) -> None:

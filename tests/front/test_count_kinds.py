@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from trilift import Counter, GaussianCounter
+from trilift.counters.durable import DurableCounter
 from trilift.counters.edit.mechanism import ECC, SimECC
 
 Run = Callable[..., Any]
@@ -104,12 +105,12 @@ def test_options_that_contradict_the_state(refused: Run, name: str, option: tupl
     ],
 )
 def test_what_is_begun_and_said(run: Run, options: tuple[object, ...], kind: Any, said: str) -> None:
-    done = run("count", "-", "-e", 2, *options, "--state", "s.json", stdin=b"1\n0\n")
+    done = run("count", "-", "-e", 2, *options, "--state", "kept", stdin=b"1\n0\n")
     assert (done.code, len(done.values)) == (0, 2)
     assert said in done.err
     assert "epsilon = 2" in done.err
-    counter = kind.load("s.json")
-    assert (counter.step, counter.epsilon) == (2, 2)
+    with DurableCounter.open("kept") as counter:
+        assert (counter.kind, counter.step, counter.epsilon) == (kind.__name__, 2, 2)
 
 
 def test_edit_statements_name_relation_and_budget(run: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
+from trilift.counters.durable import DurableCounter
 
 HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp"]
 MODULE = [sys.executable, "-m", "trilift"]
@@ -55,7 +56,7 @@ def test_the_module_and_its_exit_codes() -> None:
 
 def test_a_pipe_gets_each_value_at_once(tmp_path: Path) -> None:
     """The released value of a line is there before the next line is written."""
-    command = [*MODULE, "count", "-", "-n", "9", "-e", "1e6", "-q", "--state", str(tmp_path / "s.json")]
+    command = [*MODULE, "count", "-", "-n", "9", "-e", "1e6", "-q", "--state", str(tmp_path / "kept")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stdin is not None
@@ -71,7 +72,8 @@ def test_a_pipe_gets_each_value_at_once(tmp_path: Path) -> None:
         watchdog.cancel()
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert json.loads((tmp_path / "s.json").read_text())["step"] == 3
+    with DurableCounter.open(tmp_path / "kept") as counter:
+        assert counter.step == 3
 
 
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:

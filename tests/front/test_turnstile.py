@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trilift.counting
+from trilift.counters.durable import DurableCounter
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
 from trilift.output import ClosedPipeError
 from trilift.tallies_turnstile import figure
@@ -106,10 +107,11 @@ def test_refused_lines(run: Run, text: bytes, why: str) -> None:
 
 def test_nothing_after_a_refused_line_is_released(run: Run) -> None:
     text = b"tail,sign\nA,1\nB,1\nC,x\nD,1\n"
-    done = run("distinct", "-", *COLUMNS, "-n", 9, *RHO, "-q", "--state", "s.json", stdin=text)
+    done = run("distinct", "-", *COLUMNS, "-n", 9, *RHO, "-q", "--state", "kept", stdin=text)
     assert done.code == 2
     assert [row.split(",")[0] for row in done.out.splitlines()] == ["step", "1", "2"]
-    assert DistinctCounter.load("s.json").step == 2
+    with DurableCounter.open("kept") as counter:
+        assert (counter.kind, counter.step) == ("DistinctCounter", 2)
 
 
 def test_a_text_without_header_is_not_quoted(refused: Run) -> None:
@@ -219,21 +221,22 @@ def test_a_state_goes_on_as_if_never_left(run: Run, tmp_path: Path, method: str)
 def test_a_state_of_ones_own(run: Run, tmp_path: Path, command: str) -> None:
     """It is begun with the options, secret, and continued without them, or with the same ones."""
     options = ("-n", 50, "-e", "1/3", "--delta", "1e-6", "--every", 5, "--failure", "0.02", "--base", "tree")
-    first = run(command, "-", *options, "--state", "s.json", stdin=b"a\n" * 7)
+    state = ("--state", "kept", "--following")
+    first = run(command, "-", *options, *state, stdin=b"a\n" * 7)
     assert (first.code, len(first.out.splitlines())) == (0, 2), first.err
     assert "epsilon = 1/3, delta = 1/1000000" in first.err
     assert "spends another" not in first.err
-    assert stat.S_IMODE((tmp_path / "s.json").stat().st_mode) == 0o600
-    second = run(command, "-", *options, "--state", "s.json", stdin=b"a\n" * 3)
+    assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
+    second = run(command, "-", *options, *state, stdin=b"a\n" * 3)
     assert (second.code, len(second.out.splitlines())) == (0, 2), second.err
-    other = run(command, "-", "--every", 6, "--state", "s.json", stdin=b"a\n")
+    other = run(command, "-", "--every", 6, *state, stdin=b"a\n")
     assert (other.code, other.out) == (2, "")
     assert (
         other.err.splitlines()[-1]
-        == "trilift: --every differs from that of the saved state s.json: leave it out"
+        == "trilift: --every differs from that of the saved state kept: leave it out"
     )
     for more in (("--rho", 1), ("-e", 1), ("--delta", "1e-7"), ("--base", "chain"), ("-n", 51)):
-        assert run(command, "-", *more, "--state", "s.json", stdin=b"a\n").code == 2
+        assert run(command, "-", *more, *state, stdin=b"a\n").code == 2
 
 
 def test_states_of_other_commands(refused: Run, run: Run) -> None:
@@ -241,7 +244,8 @@ def test_states_of_other_commands(refused: Run, run: Run) -> None:
     saved("distinct")
     line = refused("f2", "-", "-q", "--state", "s.json", stdin=b"a\n")
     assert line == "trilift: s.json: is the state of 'DistinctCounter', not of SecondMoment"
-    assert "s.json" in refused("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
+    line = refused("count", "-", "-q", "--state", "s.json", stdin=b"1\n")
+    assert line == "trilift: s.json keeps a DistinctCounter: continue it with trilift distinct"
     trilift.Counter(1, horizon=9).save("c.json")
     assert "c.json: not the state of a turnstile counter" in refused("distinct", "-", "--state", "c.json")
     Path("d.json").write_text(Path("s.json").read_text()[:-40])
@@ -253,9 +257,10 @@ def test_a_value_is_shown_only_once_it_is_saved(run: Run, monkeypatch: pytest.Mo
         raise ClosedPipeError
 
     monkeypatch.setattr(trilift.counting, "write", gone)
-    done = run("distinct", "-", "-n", 9, *RHO, "-q", "--state", "s.json", stdin=b"a\nb\n")
+    done = run("distinct", "-", "-n", 9, *RHO, "-q", "--state", "kept", stdin=b"a\nb\n")
     assert (done.code, done.out) == (141, "")
-    assert DistinctCounter.load("s.json").step == 2
+    with DurableCounter.open("kept") as counter:
+        assert counter.step == 2
 
 
 @BOTH
