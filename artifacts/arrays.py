@@ -30,7 +30,7 @@ _MAX_HEADER = 4096
 _MAX_AXES = 8
 _CHUNK = 1 << 20
 _HEADER = re.compile(
-    r"\{'descr': '([<>|](?:[fiu][1248]|b1|[US][0-9]{1,9}))', 'fortran_order': (True|False), "
+    r"\{'descr': '([<>|](?:[fiu][1248]|b1|[US][0-9]{1,8}))', 'fortran_order': (True|False), "
     r"'shape': \(((?:[0-9]{1,12},? ?)*)\), \} *\n"
 )
 

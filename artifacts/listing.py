@@ -19,6 +19,7 @@ from typing import Any
 
 from trilift.artifacts.artifact import Artifact, OtherNormError, load, read_header
 from trilift.artifacts.certificate import Certificate
+from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 from trilift.lift.files import read_regular
 from trilift.lift.stage import Stage
@@ -163,7 +164,7 @@ def find(name: str) -> Artifact:
     """
     if not isinstance(name, str):
         raise ParameterError(
-            f"name must be the name of an artifact or the path of an .npz file, got {name!r}"
+            f"name must be the name of an artifact or the path of an .npz file, got {show(name)}"
         )
     if name.endswith(".npz"):
         return load(name)

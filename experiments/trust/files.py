@@ -299,7 +299,7 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
     note = (
         "A file is handled if the reader refuses it with one line and an error of trilift, unpickles "
         f"nothing, takes at most {MOST_BYTES >> 20} MiB and does not wait; or if the damage is without "
-        "effect and everything is read for what it was. Checkpoints may have arrays of any size and take as much as "
-        "these say, at most 1 GiB if they are packed."
+        "effect and everything is read for what it was. Checkpoints may have arrays of any size and take as "
+        "much as these say, at most 1 GiB if they are packed."
     )
     return {"part": PART, "full": full, "rows": rows.rows, "note": note}

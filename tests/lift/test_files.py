@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and nothing but files is read."""
 
 import os
 import stat
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trilift.lift.files import atomic_write
+from trilift.lift.files import atomic_write, open_regular, read_regular
 
 
 def test_new_and_replaced(tmp_path: Path) -> None:
@@ -74,3 +74,34 @@ def test_a_link_is_replaced(tmp_path: Path) -> None:
     atomic_write(tmp_path / "link", b"new")
     assert (tmp_path / "real").read_bytes() == b"old"
     assert not (tmp_path / "link").is_symlink()
+
+
+def test_only_files_are_opened(tmp_path: Path) -> None:
+    """A pipe that nobody writes to is not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe", tmp_path / "device", tmp_path, tmp_path / "missing"):
+        with pytest.raises(OSError), open_regular(path):  # noqa: PT011
+            pass
+    (tmp_path / "file").write_bytes(b"abc")
+    (tmp_path / "link").symlink_to("file")
+    with open_regular(tmp_path / "link") as file:
+        assert file.read() == b"abc"
+
+
+def test_as_much_as_is_wanted_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    assert read_regular(path, max_bytes=3) == b"abc"
+    assert read_regular(path, max_bytes=2) is None
+    plain = os.fstat
+
+    def grows(handle: int) -> os.stat_result:
+        found = plain(handle)
+        with path.open("ab") as file:
+            file.write(b"d")
+        return found
+
+    monkeypatch.setattr("trilift.lift.files.os.fstat", grows)
+    with pytest.raises(OSError, match="is being written to"):
+        read_regular(path, max_bytes=100)
