@@ -206,7 +206,7 @@ def forked_cases(*, full: bool) -> list[Case]:
 
 
 def thread_cases() -> Iterator[Case]:
-    """Yield whether threads take different steps of a counter that they share, and else have their own keys."""
+    """Yield whether threads take different steps of a shared counter, and make counters of different keys."""
     for seed in (1, 2):
         counter = Counter(1, horizon=1000, simulation_seed=seed)
         released: list[Any] = []
