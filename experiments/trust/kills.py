@@ -1,0 +1,83 @@
+"""Kill points: processes that count are killed at random instants, journals are cut, bits are flipped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trilift.experiments.trust.kill_tails import cut, flipped
+
+__all__ = ["PART", "PLAN", "measure"]
+
+PART = "kills"
+
+PLAN = {
+    "trilift count": (300, 8),
+    "GaussianCC": (300, 8),
+    "HorizonGaussian": (100, 0),
+    "PartitionCC": (100, 0),
+    "SimECC": (50, 4),
+    "ECC": (50, 0),
+    "Counter": (50, 0),
+    "DistinctCounter": (30, 0),
+    "GaussianCounter": (10, 0),
+    "SecondMoment": (10, 0),
+}
+"""Kill points: all of them (1,000), and in the small version."""
+
+_NOTE = (
+    "A process that counts is killed with SIGKILL at a random instant: while it makes or opens its folder, "
+    "appends, writes a snapshot or shows values. A kill point is held if everything that was shown, then and "
+    "later, is what an uninterrupted counter of the same key shows, and no shown step was lost or taken "
+    "twice; for trilift count, if after at most eight kills and a last run the file of --out is, byte for "
+    "byte, that of an uninterrupted run. Journals are cut after every byte, and bits of every file flipped: "
+    "held if the folder is refused, or opens with the very same steps and values."
+)
+
+
+def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Kill, cut and flip; see :data:`PLAN`.
+
+    Args:
+        full: all of it (minutes), or a small version.
+        seed: of the instants.
+        tell: is told how far it is.
+    """
+    rows = []
+    for kind, sizes in PLAN.items():
+        points = sizes[0 if full else 1]
+        if not points:
+            continue
+        done = _killed(kind, points, seed)
+        what = f"{kind} killed" + (", and run again" if kind == "trilift count" else "")
+        rows.append(_row(what, done["tried"], done["held"], f"{done['steps']:,} steps shown"))
+        tell(f"{kind}: {done['held']} of {done['tried']}")
+    every = 1 if full else 41
+    with tempfile.TemporaryDirectory() as folder:
+        counts = cut(Path(folder) / "cut", every=1 if full else 7)
+        rows.append(_row("journal cut, its steps marked", *counts["marked"], "refused unless whole"))
+        rows.append(
+            _row("journal cut, mark older", *counts["back"], "goes on after the steps that are whole")
+        )
+        for name, (tried, held) in flipped(Path(folder) / "flipped", every=every, tell=tell).items():
+            rows.append(_row(f"bit flipped: {name}", tried, held, "refused, or harmless"))
+    return {"part": PART, "full": full, "rows": rows, "note": _NOTE}
+
+
+def _row(what: str, tried: int, held: int, detail: str) -> dict[str, Any]:
+    return {"what": what, "tried": tried, "held": held, "detail": detail}
+
+
+def _killed(kind: str, points: int, seed: int) -> dict[str, Any]:
+    asked = json.dumps({"kind": kind, "points": points, "seed": seed})
+    command = [sys.executable, "-m", "trilift.experiments.trust.kill_runs", asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{kind}: {done.stderr.strip()[-2000:]}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
