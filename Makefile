@@ -8,7 +8,7 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format wheel clean
+.PHONY: help demo test soak lint format wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -18,6 +18,11 @@ demo: $(VENV)/.installed-demo ## find, prove, lift and stream: a private count o
 
 test: $(VENV)/.installed-test ## the whole test suite against an installed copy
 	.ci/suite $(BIN)/python
+
+soak: $(VENV)/.installed-test ## 10^8 steps in flat memory, 1000 kills, state machines: an hour; goes on where stopped
+	$(BIN)/python -m trilift.experiments.trust.soak --folder soak-output
+	$(BIN)/trilift reproduce trust --part kills --full --out soak-output
+	TRILIFT_LONG=1 $(BIN)/python -m pytest -q tests/counters/test_machines.py
 
 lint: $(VENV)/.installed-dev ## ruff and mypy --strict (or ONLY="check format types", any of them)
 	.ci/lint $(BIN)/python $(ONLY)
@@ -30,7 +35,7 @@ wheel: $(BIN)/python ## build dist/trilift-*.whl
 	.ci/wheel $(BIN)/python dist
 
 clean: ## remove everything that make and the tools have made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
