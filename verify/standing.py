@@ -41,11 +41,12 @@ def require_proof(path: str | os.PathLike[str]) -> None:
     """Refuse an artifact file whose claims do not all stand: see :func:`refutation`.
 
     Raises:
-        CertificateError: a claim is false, or the numbers cannot be read.
-        ArtifactFormatError: the header cannot be read.
+        CertificateError: a claim is false.
+        ArtifactFormatError: the header or the numbers cannot be read.
     """
     failure = refutation(path)
     if failure is not None:
+        load(path, verify_hash=False)
         raise CertificateError(f"{os.fspath(path)}: not verified: {failure}")
 
 
