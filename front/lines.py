@@ -33,7 +33,7 @@ class ByteStream(Protocol):
 class Lines:
     """The lines of a byte stream as text, with their line endings normalised to a single newline.
 
-    UTF-8, a byte order mark at the start allowed; lines end in LF or CRLF, the last one need not end. A NUL or
+    UTF-8, a byte order mark at the start allowed; lines end in LF or CRLF, the last one need not end. NUL or
     a carriage return elsewhere is refused: a text in UTF-16, or one of old line ends, would be read as other
     lines than it has.
 

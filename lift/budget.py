@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import NORMS, Chain
-from trilift.lift.checks import choice, finite
+from trilift.lift.checks import choice, finite, numeric_array
 from trilift.lift.costs import mean_row_norms_sq, scales_array
 from trilift.lift.errors import ParameterError
 from trilift.lift.extremes import level_max_row_norms_sq, max_row_norm_sq
@@ -38,13 +38,16 @@ def best_scales(charges: Any, row_norms_sq: Any, *, norm: str = "l1") -> FloatAr
         norm: "l1" or "l2".
 
     Raises:
-        ParameterError: another norm.
+        ParameterError: another norm; arrays of other shapes, or of numbers that are negative or not finite.
 
     >>> best_scales([1.0, 1.0], [1.0, 1.0]).tolist()
     [2.0, 2.0]
     """
-    b = np.asarray(charges, dtype=np.float64)
-    q = _floored(np.asarray(row_norms_sq, dtype=np.float64))
+    b = numeric_array("charges", charges, ndim=1).astype(np.float64)
+    q = numeric_array("row_norms_sq", row_norms_sq, ndim=1).astype(np.float64)
+    if b.shape != q.shape or not b.size or b.min() <= 0 or q.min() < 0:
+        raise ParameterError("charges (> 0) and row_norms_sq (>= 0) must be as many")
+    q = _floored(q)
     if choice("norm", norm, NORMS) == "l2":
         return np.asarray(np.sqrt(np.sqrt(b / q) * np.sum(np.sqrt(b * q))))
     return np.asarray((b / q) ** (1 / 3) * np.sum((b * b * q) ** (1 / 3)))

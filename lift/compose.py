@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import finite
+from trilift.lift.checks import fail, finite
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
 __all__ = ["compose"]
+
+
+_LEAST = 2.0**-256  # beyond, products overflow
 
 
 def compose(fine: Stage, coarse: Stage, *, ratio: float = 1.0) -> Stage:
@@ -39,6 +42,8 @@ def compose(fine: Stage, coarse: Stage, *, ratio: float = 1.0) -> Stage:
     if fine.is_exact != coarse.is_exact:
         raise ParameterError("fine and coarse must be both exact or both float")
     alpha = finite("ratio", ratio, above=0)
+    if not _LEAST <= alpha <= 1 / _LEAST:
+        raise fail("ratio", f"between {_LEAST:g} and {1 / _LEAST:g}", ratio)
     if not fine.is_exact:
         return _compose(fine, coarse, alpha, 1.0 / alpha)
     power = int(np.frexp(alpha)[1]) - 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
-from trilift.lift.checks import numeric_array, show
+from trilift.lift.checks import flag, numeric_array, show
 from trilift.lift.errors import HorizonError, ParameterError
 from trilift.lift.windows import START_ROW, column_parts, column_steps, row_grams, row_steps, top_grams
 
@@ -114,6 +114,7 @@ def mean_row_norms_sq(chain: Chain, horizon: int, *, blended: bool = True) -> Fl
             convexity is at least as large: the level's share of the additive bound.
     """
     n = chain.check_horizon(horizon)
+    blended = flag("blended", blended)
     chain = chain.to_float()
     whole = np.outer(START_ROW, START_ROW)
     part = np.zeros((3, 3))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
-from trilift.lift.checks import integer
+from trilift.lift.checks import integer, numeric_array
 from trilift.lift.dyadic import Dyadic
+from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
 __all__ = ["Dense", "bridge", "materialise"]
@@ -34,7 +35,10 @@ class Dense:
         Args:
             scales: one number > 0 a level, finest first.
         """
-        factors = np.asarray(scales, dtype=np.float64)[self.level]
+        given = numeric_array("scales", scales, ndim=1).astype(np.float64)
+        if len(given) <= int(self.level.max()) or given.min() <= 0:
+            raise ParameterError(f"scales must be {int(self.level.max()) + 1} numbers > 0")
+        factors = given[self.level]
         L = self.L.to_float() if isinstance(self.L, Dyadic) else self.L
         R = self.R.to_float() if isinstance(self.R, Dyadic) else self.R
         return L * factors, R / factors[:, None]
@@ -69,13 +73,19 @@ def bridge(stage: Stage, C: Any, D: Any, *, steps: int | None = None) -> tuple[A
     is [e_j x B_i ; (1 - v_i) D_j + v_i D_{j+1}], with C_{-1} = 0 and D_k = 0.
 
     Raises:
-        ParameterError: steps that are not an integer in 1..km + tail.
+        ParameterError: matrices of other shapes, steps that are not an integer in 1..km + tail.
 
     >>> pairs = Stage(Dyadic([[1], [0]]), Dyadic([[1, 0]]), Dyadic([0, 1]), Dyadic([0]))
     >>> L, R = bridge(pairs, Dyadic([[1]]), Dyadic([[1]]))
     >>> (L @ R).to_float().tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     """
+    if not isinstance(C, Dyadic):
+        C = numeric_array("C", C, ndim=2)
+    if not isinstance(D, Dyadic):
+        D = numeric_array("D", D, ndim=2)
+    if C.shape != D.shape[::-1]:
+        raise ParameterError(f"C and D must have shapes (k, s) and (s, k), got {C.shape} and {D.shape}")
     m, k = stage.size, C.shape[0]
     capacity = k * m + stage.tail
     n = capacity if steps is None else integer("steps", steps, minimum=1, maximum=capacity)

@@ -7,16 +7,21 @@ to the order and the signs of the inner coordinates.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from trilift.lift.chain import Chain
-from trilift.lift.checks import choice, finite, integer
+from trilift.lift.checks import choice, fail, finite, integer
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import Stage
 
 __all__ = ["best_alpha", "diamond", "diamond_chain", "diamond_power", "diamond_stage"]
+
+_LEAST = 2.0**-256  # beyond, products overflow
+_LARGEST = 1 << 14  # rows of a matrix: 2 GiB
+_MOST_LEVELS = 4096
 
 Matrix = Any
 """A float64 array or a Dyadic matrix."""
@@ -72,7 +77,7 @@ def diamond_chain(base: Stage, power: int) -> Chain:
 
     Unlike the matrices, the chain has a noise scale a level of its own choice in place of alpha.
     """
-    count = integer("power", power, minimum=1)
+    count = integer("power", power, minimum=1, maximum=_MOST_LEVELS)
     return Chain(base, [diamond_stage(base)] * (count - 1))
 
 
@@ -121,6 +126,8 @@ def diamond(first: Pair, second: Pair, *, alpha: float) -> Pair:
 def _weights(alpha: float, *, exact: bool) -> tuple[Any, Any]:
     """Return alpha and 1 / alpha as what the matrices are multiplied by."""
     weight = finite("alpha", alpha, above=0)
+    if not _LEAST <= weight <= 1 / _LEAST:
+        raise fail("alpha", f"between {_LEAST:g} and {1 / _LEAST:g}", alpha)
     if not exact:
         return weight, 1.0 / weight
     power = int(np.frexp(weight)[1]) - 1
@@ -139,7 +146,11 @@ def diamond_power(base: Pair, power: int, *, objective: str, steps: int | None =
         steps: keep the first ``steps`` rows of L and columns of R only (truncation keeps both bounds).
     """
     L, R = base
-    for _ in range(integer("power", power, minimum=1) - 1):
+    count = integer("power", power, minimum=1)
+    choice("objective", objective, ("max", "mean"))
+    if min(count, _MOST_LEVELS) * math.log2(2 * len(L) + 1) > math.log2(2 * _LARGEST + 1):
+        raise fail("power", f"such that the size stays below {_LARGEST}", power)
+    for _ in range(count - 1):
         L, R = diamond((L, R), base, alpha=best_alpha((L, R), base, objective=objective))
     n = len(L) if steps is None else integer("steps", steps, minimum=1, maximum=len(L))
     return L[:n], R[:, :n]

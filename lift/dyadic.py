@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
 from trilift.lift import integers
-from trilift.lift.checks import integer, numeric_array
+from trilift.lift.checks import integer, numeric_array, show
 from trilift.lift.errors import ParameterError
 from trilift.lift.integers import IntArray
 
@@ -42,7 +43,7 @@ class Dyadic:
         array = array.copy() if array is num else array
         array.flags.writeable = False
         object.__setattr__(self, "num", array)
-        object.__setattr__(self, "exp", integer("exp", exp, minimum=0))
+        object.__setattr__(self, "exp", integer("exp", exp, minimum=0, maximum=_MOST_PLACES))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Dyadic is immutable: {name} cannot be set")
@@ -89,6 +90,7 @@ class Dyadic:
     def round(cls, values: Any, bits: int) -> Dyadic:
         """Round floats, or a Dyadic, to ``bits`` binary places: floor(x * 2**bits + 1/2)."""
         source = values if isinstance(values, Dyadic) else cls.exact(values)
+        bits = integer("bits", bits, minimum=0, maximum=_MOST_PLACES)
         shift = source.exp - bits
         if shift <= 0:
             return cls._of(integers.shift_left(source.num, -shift), bits)
@@ -99,11 +101,16 @@ class Dyadic:
     @classmethod
     def zeros(cls, shape: int | tuple[int, ...]) -> Dyadic:
         """Return zeros of the given shape."""
-        return cls(np.zeros(shape, dtype=np.int64), 0)
+        sides = shape if isinstance(shape, tuple) else (shape,)
+        lengths = tuple(integer("shape", side, minimum=0, maximum=_MOST_ENTRIES) for side in sides)
+        if prod(lengths) > _MOST_ENTRIES:
+            raise ParameterError(f"shape must be of at most {_MOST_ENTRIES} entries")
+        return cls(np.zeros(lengths, dtype=np.int64), 0)
 
     @classmethod
     def concatenate(cls, parts: list[Dyadic], axis: int = 0) -> Dyadic:
         """Join along an axis, at the finest exponent of the parts."""
+        axis = _checked_axis(axis, parts[0].ndim)
         exp = max(part.exp for part in parts)
         nums = [part.numerators(exp) for part in parts]
         if any(num.dtype == object for num in nums):
@@ -138,8 +145,11 @@ class Dyadic:
 
     def numerators(self, exp: int) -> IntArray:
         """Return the integer numerators over ``2**exp``; ``exp`` must not be below the own exponent."""
+        exp = integer("exp", exp, maximum=max(_MOST_PLACES, self.exp))
         if exp < self.exp:
-            raise ParameterError(f"an exponent of {exp} cannot hold numbers with {self.exp} binary places")
+            raise ParameterError(
+                f"an exponent (exp) of {show(exp)} cannot hold numbers with {self.exp} binary places"
+            )
         return integers.shift_left(self.num, exp - self.exp)
 
     def fractions(self) -> IntArray:
@@ -210,10 +220,12 @@ class Dyadic:
 
     def scaled(self, power: int) -> Dyadic:
         """Return the numbers times ``2**power`` (any sign)."""
+        power = integer("power", power, minimum=-_MOST_PLACES, maximum=_MOST_PLACES)
         return Dyadic._of(self.num, self.exp - power)
 
     def sum(self, axis: int | None = None) -> Dyadic:
         """Return exact sums along an axis (or over everything)."""
+        axis = None if axis is None else _checked_axis(axis, self.ndim)
         if integers.bit_width(self.num) + max(self.num.size, 1).bit_length() <= 63:
             return Dyadic(np.asarray(self.num.sum(axis=axis)), self.exp)
         total = np.asarray(self.num.astype(object).sum(axis=axis), dtype=object)
@@ -230,6 +242,14 @@ class Dyadic:
     def min(self) -> Fraction:
         """Return the smallest entry."""
         return Fraction(int(self.num.min()), 1 << self.exp)
+
+
+_MOST_PLACES = 1 << 24
+_MOST_ENTRIES = 1 << 30
+
+
+def _checked_axis(axis: Any, ndim: int) -> int:
+    return integer("axis", axis, minimum=-ndim, maximum=ndim - 1)
 
 
 def binary_places(values: Dyadic) -> IntArray:

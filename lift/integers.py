@@ -26,6 +26,8 @@ def as_integers(values: Any) -> IntArray:
     Raises:
         ParameterError: for floats, booleans, strings and objects that are not integers.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise ParameterError("numerators must be integers, got a masked array")
     array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     if array.dtype.kind in "iu":
         if array.dtype == np.uint64:
@@ -34,7 +36,7 @@ def as_integers(values: Any) -> IntArray:
     if array.dtype != object:
         raise ParameterError(f"numerators must be integers, got dtype {array.dtype}")
     for entry in array.flat:
-        if not isinstance(entry, (int, np.integer)) or isinstance(entry, bool):
+        if not isinstance(entry, (int, np.integer)) or isinstance(entry, (bool, np.timedelta64)):
             raise ParameterError(f"numerators must be integers, got {show(entry)}")
     exact = np.empty(array.shape, dtype=object)
     exact[...] = [int(entry) for entry in array.flat] if array.ndim == 1 else _to_python(array)

@@ -101,7 +101,9 @@ def screen(shapes: list[Shape], horizon: int, *, objective: str, keep: int = 1) 
         ParameterError: a horizon above 10^15, no top among the shapes, or a stage of size 1.
         HorizonError: no chain of the given shapes reaches the horizon.
     """
-    integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
+    horizon = integer("horizon", horizon, minimum=1, maximum=MAX_HORIZON)
+    choice("objective", objective, OBJECTIVES)
+    keep = integer("keep", keep, minimum=1)
     tops = [shape for shape in shapes if shape.is_top]
     stages = sorted((s for s in shapes if not s.is_top), key=lambda s: s.size)
     if not tops:

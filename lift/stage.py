@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import numeric_array
+from trilift.lift.checks import choice, integer, numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.remembered import remembered
@@ -18,13 +18,20 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 Array = FloatArray | Dyadic
 
 
+_LARGEST = 1 << 14
+
+
 def lower_ones(size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return T_m, the lower-triangular all-ones matrix, as integers of shape (size, size).
+
+    Raises:
+        ParameterError: not an integer from 0 to 16384.
 
     >>> lower_ones(2).tolist()
     [[1, 0], [1, 1]]
     """
-    return np.tril(np.ones((size, size), dtype=np.int64))
+    m = integer("size", size, minimum=0, maximum=_LARGEST)
+    return np.tril(np.ones((m, m), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +164,13 @@ class Stage:
     def cost_third(self, objective: str) -> float:
         """Return (b^2 q)^(1/3) with q the largest or the mean row norm: what adds up along a chain."""
         norms = self.to_float().row_norms_sq()
-        q = norms.max() if objective == "max" else norms.mean()
+        q = norms.max() if choice("objective", objective, ("max", "mean")) == "max" else norms.mean()
         return float((float(self.sensitivity()) ** 2 * q) ** (1 / 3))
 
     def gamma(self, objective: str) -> float:
         """Return sqrt(q) b, b the l2 sensitivity: what adds up along a chain under Gaussian noise."""
         norms = self.to_float().row_norms_sq()
-        q = norms.max() if objective == "max" else norms.mean()
+        q = norms.max() if choice("objective", objective, ("max", "mean")) == "max" else norms.mean()
         return float(np.sqrt(q * float(self.sensitivity_sq())))
 
     def kappa(self, objective: str) -> float:

@@ -41,6 +41,7 @@ _SAFETY = 1.0 + 2.0**-30
 _EXACT_LIMIT = 2.0**52
 _CHUNK_DRAWS = 1 << 21
 _MOST_COUNTERS = 1 << 24
+_MOST_HELD = 1 << 20  # numbers of a block of an upper level that is kept
 
 
 class _LaplaceSource:
@@ -129,6 +130,10 @@ class NoiseBank:
             self._single = Evaluator(chain, ledger, self._source)
         self._levels = self._single.levels
         self._float_chain: Chain | None = None
+        self._needed = [self.horizon]  # positions of every level
+        for level in self._levels[:-1]:
+            self._needed.append((self._needed[-1] - 1) // level.size + 1)
+        self._held: list[dict[int, tuple[FloatArray, float]]] = [{} for _ in self._levels]
 
     def _make_digest(self) -> bytes:
         if isinstance(self.ledger, GaussianLedger):
@@ -211,6 +216,28 @@ class NoiseBank:
         """Return the noise at strictly increasing steps, (k, width), and a bound on every entry's error."""
         return self._floats(0, steps)
 
+    def _above(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
+        """Return :meth:`_floats` of a level above the finest, whole blocks of which are kept for a while.
+
+        A page of steps reads few positions of it, and the next page the ones that follow: without this, the
+        draws of the upper levels, of which there are as many a block, would be made again for each page.
+        """
+        size = self._levels[index].size
+        first, last = int(positions[0]) // size, int(positions[-1]) // size
+        if last - first > 1 or size * self.width > _MOST_HELD:
+            return self._floats(index, positions)
+        held = self._held[index]
+        blocks = {block: held.get(block) or self._whole(index, block) for block in range(first, last + 1)}
+        self._held[index] = blocks  # one assignment: other threads see the old ones or these
+        offset = first * size
+        values = blocks[first][0] if first == last else np.concatenate([v for v, _ in blocks.values()])
+        return values[positions - offset], max(error for _, error in blocks.values())
+
+    def _whole(self, index: int, block: int) -> tuple[FloatArray, float]:
+        size = self._levels[index].size
+        end = min((block + 1) * size, self._needed[index])
+        return self._floats(index, np.arange(block * size, end))
+
     def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
         level = self._levels[index]
         if level.is_top:
@@ -221,7 +248,7 @@ class NoiseBank:
         block, digit = np.divmod(positions, level.size)
         blocks = blocks_with_previous(block)
         z, (off, off_carried) = self._draws(index, blocks)
-        above, above_error = self._floats(index + 1, blocks)
+        above, above_error = self._above(index + 1, blocks)
         here = np.searchsorted(blocks, block)
         carried = z @ level.g + above
         before = np.where((block > 0)[:, None], carried[here - 1], 0.0)

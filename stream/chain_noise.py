@@ -164,6 +164,7 @@ class ChainNoise(Stepwise, Generic[LedgerT]):
 
     def covariance(self, first: int, second: int) -> float:
         """Return the covariance of the noise of two 0-based steps (before rounding)."""
+        first, second = (integer("step", step, minimum=0) for step in (first, second))
         scales = [float(scale) for scale in self.ledger.scales]
         return self._DRAW_VARIANCE * row_covariance(self._float_chain(), first, second, scales=scales)
 

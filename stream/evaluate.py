@@ -152,10 +152,10 @@ class Evaluator:
     def _floats(self, index: int, positions: IntArray) -> tuple[FloatArray, float]:
         level = self.levels[index]
         if level.is_top:
-            (z,), (off, _) = self._draws(index, np.zeros(1, dtype=np.int64))
+            (z,), (own, _) = self._draws(index, np.zeros(1, dtype=np.int64))
             inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
             values = level.A[inside] @ z
-            return values, _SAFETY * (level.gamma * level.largest_row * _largest(z) + off)
+            return values, _SAFETY * (level.gamma * level.largest_row * _largest(z) + own)
         block, digit = np.divmod(positions, level.size)
         blocks = blocks_with_previous(block)
         z, off = self._draws(index, blocks)

@@ -29,7 +29,7 @@ the row's first word.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -112,15 +112,18 @@ class GaussianRows:
 
     def __init__(self, scales: Sequence[Any] | NDArray[Any]) -> None:
         known: dict[Any, Fraction] = {}
+        if not isinstance(scales, (list, tuple, np.ndarray)) or np.ndim(scales) != 1:
+            raise fail("scales", "a sequence of numbers", scales)
         for scale in scales:
-            if scale not in known:
-                known[scale] = _rational_scale(scale)
-        self._scales = tuple(known[scale] for scale in scales)
+            if not isinstance(scale, Hashable) or (type(scale), scale) not in known:
+                known[type(scale), scale] = _rational_scale(scale)
+        self._scales = tuple(known[type(scale), scale] for scale in scales)
         if WORDS * len(self._scales) > MAX_WORDS:
             raise ParameterError(
                 f"scales must need at most 2^32 words per block, got {len(self._scales)} rows"
             )
-        self._sigma = np.array([float(scale) for scale in self._scales], dtype=np.float64)
+        floats = {id(scale): float(scale) for scale in known.values()}  # banks repeat a scale very often
+        self._sigma = np.array([floats[id(scale)] for scale in self._scales], dtype=np.float64)
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
@@ -208,15 +211,14 @@ class GaussianDraws:
         Raises:
             StateError: as :meth:`to_float`.
         """
-        size, _ = self._sizes
-        deep = {(i, k): self._deep_real(i, k) for i, k in _places(self._deep)}
-        if deep:
-            size = size.copy()
-            for where, value in deep.items():
-                size[where] = value
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = self._normals()
+            size *= self.sigma
+        for i, k in _places(self._deep):
+            size[i, k] = self._deep_real(i, k)
         if not np.isfinite(size).all():
             raise StateError("a draw exceeds the range of float64")
-        return np.where(self._negative, -size, size)
+        return np.negative(size, out=size, where=self._negative)
 
     @property
     def real_error(self) -> NDArray[np.float64]:
@@ -277,16 +279,20 @@ class GaussianDraws:
         digits = self.raw & _DIGIT_MASK
         return np.asarray((digits < np.uint64(_DEEP)) | (digits == _DIGIT_MASK))
 
-    @cached_property
-    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return sigma |N| in floats, and where the floor of it and a half is not known from that."""
+    def _normals(self) -> NDArray[np.float64]:
+        """Return |N| in floats; where V is small they are not near enough."""
         from scipy.special import ndtri
 
         normal = (self.raw & _DIGIT_MASK).astype(np.float64)
         normal += 0.5
         normal *= 2.0 ** -(_DIGITS + 1)  # half of V
         ndtri(normal, out=normal)
-        np.negative(normal, out=normal)
+        return np.negative(normal, out=normal)
+
+    @cached_property
+    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return sigma |N| in floats, and where the floor of it and a half is not known from that."""
+        normal = self._normals()
         with np.errstate(over="ignore", invalid="ignore"):  # only where V is small, and that is set right
             size = normal * self.sigma
             scaled = size + 0.5

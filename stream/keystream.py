@@ -170,7 +170,7 @@ class Keystream:
             some = min(most, numbers.size - begin)
             for k, i in enumerate(range(16 * begin, 16 * (begin + some), 16)):
                 if i:
-                    reset(flat[i : i + 16])
+                    reset(flat[i : i + 16].tobytes())
                 fill(zeros, slots[k])
             head = buffer[:some, :_HEAD]
             if head.shape[1] == _HEAD and (head[:, 1:] == head[:, :1]).all(axis=1).any():

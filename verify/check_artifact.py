@@ -188,24 +188,26 @@ def primes(limit: int) -> Iterator[int]:
 
 def prove_product(x: Numbers) -> None:
     """Prove 2^s T = 2^(s-a-b) A B + 2^(s-o-n) w u^T for u = 2^n (1 - v) and s = max(a + b, o + n)."""
-    A, B, w, u = x.A, x.B, x.w, x.u
-    m, r = A.shape
+    (m, r), factors = x.A.shape, (x.A, x.B, x.w, x.u)
     ab, on = x.a + x.b, x.o + x.n
     s = max(ab, on)
-    A_max, B_max, w_max, u_max = (int(abs(numbers).max()) for numbers in (A, B, w, u))
+    sizes = A_max, B_max, w_max, u_max = [int(abs(numbers).max()) for numbers in factors]
     bound = (1 << s) + (r * A_max * B_max << (s - ab)) + (w_max * u_max << (s - on))
+    factors = tuple(
+        f.astype(np.int64) if size >> 63 == 0 else f for f, size in zip(factors, sizes, strict=True)
+    )
     covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)  # r limit^2 <= 2^52: sums are exact in float64
     T = np.tril(np.ones((m, m)))
     for p in primes(limit - 1):
         if covered > bound:
             return
         covered *= p
-        A_p, B_p, w_p, u_p = ((numbers % p).astype(np.float64) for numbers in (A, B, w, u))
+        A_p, B_p, w_p, u_p = ((numbers % p).astype(np.float64) for numbers in factors)
         product = (A_p @ B_p) % p * pow(2, s - ab, p) + np.outer(w_p, u_p) % p * pow(2, s - on, p)
         wrong = np.argwhere((product - T * pow(2, s, p)) % p)
         if len(wrong):
             i, j = (int(k) for k in wrong[0])
-            value = Fraction(int(A[i].dot(B[:, j])), 1 << ab) + Fraction(int(w[i] * u[j]), 1 << on)
+            value = Fraction(int(x.A[i].dot(x.B[:, j])), 1 << ab) + Fraction(int(x.w[i] * x.u[j]), 1 << on)
             raise Untrue(f"T = A B + w (1 - v)^T at ({i}, {j}): {int(j <= i)} against {show(value)}")
     raise Untrue("the factorisation could not be proved: numbers too large")
 
@@ -274,14 +276,14 @@ def norms(x: Numbers, l2: bool) -> Iterator[tuple[str, Fraction]]:
     cross[1:] = ((A[1:] * A[:-1]).sum(axis=1) << 2 * (o + h)) + rest[1:] * rest[:-1] * gram
     cross[0] = int(rest[0] * A[-1].dot(g)) << (a + o + h)
     before = np.concatenate([own[-1:], own[:-1]])
-    largest = total = 0
-    for mine, other in zip(w.tolist(), rest.tolist(), strict=True):
-        blended = mine**2 * own + other**2 * before + 2 * mine * other * cross
-        largest, total = max(largest, int(blended.max())), total + int(blended.sum())
+    # squared norms are convex in the weight, so the largest one has the least weight or the largest
+    ends = ((s, (1 << o) - s) for s in (int(w.min()), int(w.max())))
+    largest = max(int((s**2 * own + t**2 * before + 2 * s * t * cross).max()) for s, t in ends)
+    total = (w * w + rest * rest).sum() * own.sum() + 2 * (w * rest).sum() * cross.sum()
     scale <<= 2 * o
     yield f"interior_{SENSITIVITY[l2]}", Fraction(widest_column(x, columns, l2), 1 << (x.b + x.n) * (1 + l2))
     yield "interior_max_row_norm_sq", Fraction(largest, scale)
-    yield "interior_mean_row_norm_sq", Fraction(total, scale * m * m)
+    yield "interior_mean_row_norm_sq", Fraction(int(total), scale * m * m)
 
 
 def widest_column(x: Numbers, columns: Array, l2: bool) -> int:
@@ -291,7 +293,7 @@ def widest_column(x: Numbers, columns: Array, l2: bool) -> int:
         B, columns = B.astype(np.int64), columns.astype(np.int64)  # no sum can reach 2^63
     products = (B[:, :-1] * B[:, 1:]).sum(axis=0) if l2 else columns
     widest = 0
-    for mine in sorted({int(value) for value in x.u}):
+    for mine in {int(x.u.min()), int(x.u.max())}:  # both norms are convex in the weight
         other = (1 << n) - mine
         if l2:
             inside = mine**2 * columns[:-1] + other**2 * columns[1:] + 2 * mine * other * products

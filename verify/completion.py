@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from trilift.lift.chain import NORMS
-from trilift.lift.checks import choice, integer, numeric_array
+from trilift.lift.checks import choice, flag, integer, numeric_array
 from trilift.lift.dyadic import Dyadic
 from trilift.lift.errors import ParameterError
 from trilift.lift.stage import FloatArray, Stage, lower_ones
@@ -87,7 +87,7 @@ def best_stage(B: Any, *, g: Any = None, plain: bool = False) -> Stage:
         g = (g @ B) @ inverse
     L = np.cumsum(inverse, axis=0)
     d = L[-1] - g
-    w = np.zeros(m) if plain else _best_w(L, d, g)
+    w = np.zeros(m) if flag("plain", plain) else _best_w(L, d, g)
     return Stage(L - np.outer(w, d), B, w, g)
 
 
@@ -125,7 +125,7 @@ def complete(
     if objective is not None:
         choice("objective", objective, ("max", "mean"))
     choice("norm", norm, NORMS)
-    if plain and (g is not None or w is not None):
+    if flag("plain", plain) and (g is not None or w is not None):
         raise ParameterError("a plain factorisation has no g and no w")
     exact_B = Dyadic.round(B_given, bits.B)
     inverse = _inverse(exact_B.to_float())

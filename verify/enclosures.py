@@ -6,12 +6,13 @@ import math
 import sys
 from fractions import Fraction
 
-from trilift.lift.checks import fail, integer
+from trilift.lift.checks import integer, rational
 
 __all__ = ["float_down", "float_up", "kappa_up", "log2_enclosure", "sqrt_down", "sqrt_up"]
 
 LOG2_BITS = 64
 _GUARD_BITS = 64
+_MOST_BITS = 1 << 16
 
 
 def log2_enclosure(number: int, *, bits: int = LOG2_BITS) -> tuple[Fraction, Fraction]:
@@ -31,6 +32,7 @@ def log2_enclosure(number: int, *, bits: int = LOG2_BITS) -> tuple[Fraction, Fra
     (Fraction(3, 1), Fraction(3, 1))
     """
     number = integer("number", number, minimum=1)
+    bits = _checked_bits(bits)
     whole = number.bit_length() - 1
     if number == 1 << whole:
         return Fraction(whole), Fraction(whole)
@@ -55,6 +57,10 @@ def _digits(mantissa: int, places: int, bits: int, *, up: bool) -> int:
     return digits
 
 
+def _checked_bits(bits: int) -> int:
+    return integer("bits", bits, minimum=0, maximum=_MOST_BITS)
+
+
 def sqrt_up(value: Fraction, *, bits: int = 100) -> Fraction:
     """Return a rational >= sqrt(value), at most 2**-bits above it.
 
@@ -64,6 +70,7 @@ def sqrt_up(value: Fraction, *, bits: int = 100) -> Fraction:
     >>> sqrt_up(Fraction(9, 4))
     Fraction(3, 2)
     """
+    value, bits = rational("value", value, minimum=0), _checked_bits(bits)
     low = sqrt_down(value, bits=bits)
     return low if low * low == value else low + Fraction(1, 1 << bits)
 
@@ -77,8 +84,7 @@ def sqrt_down(value: Fraction, *, bits: int = 100) -> Fraction:
     >>> sqrt_down(Fraction(2), bits=2)
     Fraction(5, 4)
     """
-    if value < 0:
-        raise fail("value", "a number >= 0", value)
+    value, bits = rational("value", value, minimum=0), _checked_bits(bits)
     return Fraction(math.isqrt((value.numerator << 2 * bits) // value.denominator), 1 << bits)
 
 
@@ -88,6 +94,7 @@ def float_up(value: Fraction) -> float:
     >>> float_down(Fraction(1, 3)) < Fraction(1, 3) < float_up(Fraction(1, 3))
     True
     """
+    value = rational("value", value)
     try:
         nearest = value.numerator / value.denominator
     except OverflowError:
@@ -101,7 +108,7 @@ def float_down(value: Fraction) -> float:
     >>> float_down(Fraction(1, 10)) == 0.1, float_down(Fraction(3, 10)) == 0.3
     (False, True)
     """
-    return -float_up(-value)
+    return -float_up(-rational("value", value))
 
 
 def kappa_up(row_norm_sq: Fraction, *, sensitivity: Fraction, size: int) -> float:
@@ -119,4 +126,5 @@ def kappa_up(row_norm_sq: Fraction, *, sensitivity: Fraction, size: int) -> floa
     4.0
     """
     low, _ = log2_enclosure(integer("size", size, minimum=2))
-    return float_up(2 * row_norm_sq * sensitivity**2 / low**3)
+    q = rational("row_norm_sq", row_norm_sq, minimum=0)
+    return float_up(2 * q * rational("sensitivity", sensitivity, minimum=0) ** 2 / low**3)

@@ -20,7 +20,7 @@ from trilift.artifacts.l2_certificate import (
     L2_RATIONALS,
     L2Certificate,
 )
-from trilift.lift.checks import choice
+from trilift.lift.checks import choice, rational
 from trilift.lift.errors import CertificateError, ParameterError
 from trilift.lift.interior import interior_sensitivity_sq, neighbour_products
 from trilift.lift.stage import Stage
@@ -39,7 +39,8 @@ def gamma_up(row_norm_sq: Fraction, *, sensitivity_sq: Fraction) -> float:
     >>> gamma_up(Fraction(9), sensitivity_sq=Fraction(1, 4))
     1.5
     """
-    return float_up(sqrt_up(row_norm_sq * sensitivity_sq, bits=_ROOT_BITS))
+    q = rational("row_norm_sq", row_norm_sq, minimum=0)
+    return float_up(sqrt_up(q * rational("sensitivity_sq", sensitivity_sq, minimum=0), bits=_ROOT_BITS))
 
 
 def certify_l2(stage: Stage, *, objective: str, kind: str | None = None) -> L2Certificate:

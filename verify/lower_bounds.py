@@ -17,6 +17,9 @@ __all__ = ["binary_lower_bound", "factorisation_lower_bound", "kappa_lower_bound
 _DOWN = 1.0 - 2.0**-46
 
 
+_LARGEST = 1 << 27  # as many sines are added up, within seconds and 1 GiB
+
+
 def factorisation_lower_bound(size: int) -> float:
     """Return (1/n) sum_j 1/(2 sin((2j-1) pi/(4n+2))), a lower bound of c_2(T_n) and c_F(T_n).
 
@@ -32,7 +35,7 @@ def factorisation_lower_bound(size: int) -> float:
     >>> round(factorisation_lower_bound(2), 6)  # the best possible costs are sqrt(2) and sqrt(3/2)
     1.118034
     """
-    return _mean_singular_value(integer("size", size, minimum=1))
+    return _mean_singular_value(integer("size", size, minimum=1, maximum=_LARGEST))
 
 
 @lru_cache(maxsize=64)  # n sines
@@ -50,7 +53,7 @@ def kappa_lower_bound(size: int) -> float:
     >>> round(kappa_lower_bound(2), 6)
     2.5
     """
-    n = integer("size", size, minimum=2)
+    n = integer("size", size, minimum=2, maximum=_LARGEST)
     return 2.0 * factorisation_lower_bound(n) ** 2 / math.log2(n) ** 3 * _DOWN
 
 
@@ -70,7 +73,7 @@ def binary_lower_bound(size: int, *, objective: str) -> float:
     >>> round(binary_lower_bound(1025, objective="max"), 4)
     9.1706
     """
-    n = integer("size", size, minimum=2)
+    n = integer("size", size, minimum=2, maximum=_LARGEST)
     growth = math.log2(n - 1) ** 1.5
     if choice("objective", objective, ("max", "mean")) == "max":
         return float(0.290 * growth * _DOWN)

@@ -31,7 +31,7 @@ from typing import Any
 
 from trilift.counters.neighbours.edit import absorbing_step
 from trilift.counters.neighbours.streams import Number, as_stream, plain
-from trilift.lift.checks import choice, integer
+from trilift.lift.checks import choice, fail, integer
 from trilift.lift.errors import ParameterError
 
 __all__ = ["Coupling", "couple", "gap_difference", "gaps", "interval_sums", "sum_difference"]
@@ -157,6 +157,12 @@ def gap_difference(coupling: Coupling) -> tuple[int, ...]:
 
 
 def _checked(checkpoints: Sequence[int], steps: int | None) -> tuple[int, ...]:
+    if (
+        isinstance(checkpoints, str)
+        or not isinstance(checkpoints, Iterable)
+        or getattr(checkpoints, "ndim", 1) != 1
+    ):
+        raise fail("checkpoints", "a sequence of integers", checkpoints)
     ends = tuple(integer(f"checkpoints[{at}]", end, minimum=1) for at, end in enumerate(checkpoints))
     if any(after <= before for before, after in pairwise(ends)):
         raise ParameterError("checkpoints must increase")

@@ -25,7 +25,7 @@ from trilift.counters.neighbours.streams import (
     prefix_sums,
     same_length,
 )
-from trilift.lift.checks import integer, rational
+from trilift.lift.checks import integer, rational, show
 from trilift.lift.errors import ParameterError
 
 __all__ = ["are_prefix_neighbours", "prefix_neighbours", "random_prefix_neighbour"]
@@ -89,7 +89,9 @@ def random_prefix_neighbour(stream: Iterable[Any], *, seed: int, low: Any = 0, h
     for item in items:
         value: Number = item or 0
         if not least <= value <= most:
-            raise ParameterError(f"an item of the stream lies outside [{least}, {most}]")
+            raise ParameterError(
+                f"an item of the stream lies outside low..high: [{show(least)}, {show(most)}]"
+            )
         options = [new for new in (0, 1) if least <= value + sign * (new - level) <= most]
         new = options[int(source.integers(len(options)))]
         changed.append(item if new == level else plain(value + sign * (new - level), name="value"))

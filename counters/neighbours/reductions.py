@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.neighbours.streams import Number, as_stream, as_values, plain, prefix_sums, same_length
-from trilift.lift.checks import fail, integer
+from trilift.lift.checks import fail, finite, integer
 from trilift.lift.errors import ParameterError
 
 __all__ = [
@@ -132,6 +132,9 @@ def are_distinct_neighbours(stream: Iterable[Any], *, other: Iterable[Any]) -> b
     return max(levels) - min(levels) <= 1  # an interval's sum is the difference of two levels
 
 
+_MOST = 10**7
+
+
 def random_updates(steps: int, *, items: int, seed: int, silence: float = 0.2) -> tuple[Update, ...]:
     """Return a random log: insertions and deletions of the items 0, ..., items - 1, and steps without any.
 
@@ -139,8 +142,9 @@ def random_updates(steps: int, *, items: int, seed: int, silence: float = 0.2) -
     (('-', 0), ('-', 1), None)
     """
     source = np.random.default_rng(integer("seed", seed, minimum=0))
-    length, count = integer("steps", steps, minimum=0), integer("items", items, minimum=1)
-    quiet = source.random(length) < silence
+    length = integer("steps", steps, minimum=0, maximum=_MOST)
+    count = integer("items", items, minimum=1, maximum=_MOST)
+    quiet = source.random(length) < finite("silence", silence, minimum=0, maximum=1)
     signs, names = source.integers(2, size=length), source.integers(count, size=length)
     return tuple(
         None if mute else ("+-"[int(sign)], int(name))

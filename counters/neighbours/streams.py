@@ -94,7 +94,7 @@ def all_streams(steps: int, *, alphabet: Iterable[Any] = (0, 1, None)) -> Iterat
     length = integer("steps", steps, minimum=0)
     if len(letters) > 1 and (length > 64 or len(letters) ** length > MAX_ENUMERATED):
         raise ParameterError(
-            f"{len(letters)}^{length} streams are too many to list: at most {MAX_ENUMERATED}"
+            f"steps: {len(letters)}^{show(length)} streams are too many to list: at most {MAX_ENUMERATED}"
         )
     return product(letters, repeat=length)
 
@@ -116,7 +116,7 @@ def random_stream(
     (1, 1, None, None)
     """
     source = np.random.default_rng(integer("seed", seed, minimum=0))
-    length = integer("steps", steps, minimum=0)
+    length = integer("steps", steps, minimum=0, maximum=MAX_ENUMERATED)
     if alphabet is not None:
         letters = as_alphabet(alphabet)
         return tuple(letters[int(at)] for at in source.integers(len(letters), size=length))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.neighbours.streams import Stream, as_alphabet, as_stream, as_values, plain, same_length
-from trilift.lift.checks import integer, rational
+from trilift.lift.checks import integer, rational, show
 from trilift.lift.errors import ParameterError
 
 __all__ = [
@@ -164,7 +164,7 @@ def _near(
     reach = rational("change", change, minimum=0)
     least, most = rational("low", low), rational("high", high)
     if not least <= value <= most:
-        raise ParameterError(f"an item of the stream lies outside [{least}, {most}]")
+        raise ParameterError(f"an item of the stream lies outside low..high: [{show(least)}, {show(most)}]")
     bottom, top = max(least, value - reach), min(most, value + reach)
     share = Fraction(int(source.integers(_FINE, endpoint=True)), _FINE)
     return plain(bottom + (top - bottom) * share, name="value")

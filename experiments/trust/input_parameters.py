@@ -70,15 +70,26 @@ def _fault(entry: Entry, parameter: str, want: Want, value: Any) -> str | None:
     except TriliftError as error:
         return _message_fault(error, parameter, want, value, entry)
     except Exception as error:
-        return f"{type(error).__name__}: {str(error)[:100]}"
+        return f"{type(error).__name__}: {_said(error)}"
     if want.kind == "steps":
         return None
     twin = _plain(want.kind, value)
     if twin is None:
         return f"accepted: {str(shown)[:80]}"
-    if type(twin) is not type(value) and picture(entry.call(**{**entry.fixed, parameter: twin})) != shown:
+    try:
+        same = type(twin) is type(value) or picture(entry.call(**{**entry.fixed, parameter: twin})) == shown
+    except Exception as error:
+        return f"its twin: {type(error).__name__}: {_said(error)}"
+    if not same:
         return f"means something else than {twin}"
     return None
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error)[:100]
+    except Exception:
+        return "(a message that fails)"
 
 
 def _plain(kind: str, value: Any) -> Any:
@@ -101,7 +112,7 @@ def _message_fault(error: TriliftError, parameter: str, want: Want, value: Any, 
     text = str(error)
     if "\n" in text or len(text) > LONGEST:
         return f"a message of several lines or {len(text)} characters: {text[:80]!r}"
-    if not any(called and called in text for called in (parameter, want.called)):
+    if not any(called and called in text for called in (parameter, *want.called.split("|"))):
         return f"does not name it: {type(error).__name__}: {text[:140]}"
     twin = _plain(want.kind, value)
     if twin is not None and type(twin) is not type(value):
@@ -110,6 +121,6 @@ def _message_fault(error: TriliftError, parameter: str, want: Want, value: Any, 
         except TriliftError:
             return None
         except Exception as other:
-            return f"its twin: {type(other).__name__}: {str(other)[:100]}"
+            return f"its twin: {type(other).__name__}: {_said(other)}"
         return f"refused, but {show(twin)} is accepted: {text[:100]}"
     return None

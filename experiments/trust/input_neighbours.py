@@ -1,0 +1,146 @@
+"""Entries of the tools around neighbouring streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trilift.counters import neighbours
+from trilift.experiments.trust.input_entries import (
+    Entry,
+    Want,
+    flag,
+    maybe,
+    number,
+    steps,
+    untried,
+    whole,
+    word,
+)
+
+__all__ = ["entries"]
+
+
+def _entry(target: Callable[..., Any], fixed: dict[str, Any], **wants: Want) -> Entry:
+    return Entry(target, target, fixed, wants)
+
+
+def entries() -> list[Entry]:
+    """Return the entries of all of them."""
+    n = neighbours
+    x, y = [1, 0, None], [1, 1, None]
+    seed: dict[str, Want] = {"stream": steps(), "seed": whole(3)}
+    ends = {"low": number(0), "high": number(1, called="low")}
+    letters = {"stream": steps(), "alphabet": steps()}
+    pairs = {"stream": steps(), "other": steps(called="streams")}
+    found = [
+        _entry(n.absorbing_step, {"stream": x, "at": 0}, stream=steps(), at=whole(0)),
+        Entry(
+            n.all_streams,
+            lambda **k: list(n.all_streams(**k)),
+            {"steps": 2},
+            {"steps": whole(2), "alphabet": steps()},
+        ),
+        *(
+            _entry(f, {"stream": x, "other": y}, **pairs)
+            for f in (n.are_edit_neighbours, n.are_extended_neighbours, n.are_prefix_neighbours)
+        ),
+        _entry(n.are_all_step_neighbours, {"stream": [1, 0], "other": [1, 1]}, **pairs, change=number(1)),
+        _entry(
+            n.are_step_neighbours, {"stream": [1, 0], "other": [1, 1]}, **pairs, change=number(1), k=whole(1)
+        ),
+        _entry(
+            n.follows_consecutively,
+            {"stream": [1, 0], "other": [1, 1]},
+            **pairs,
+            change=number(1),
+            k=whole(1),
+        ),
+        _entry(n.is_insertion_of, {"stream": x, "other": y}, **pairs, extended=flag()),
+        _entry(n.as_stream, {}, stream=steps(), name=untried()),
+        _entry(
+            n.insert,
+            {"stream": x, "at": 0, "value": 1},
+            stream=steps(),
+            at=whole(0),
+            value=maybe(number(1)),
+            extended=flag(),
+        ),
+        _entry(
+            n.couple,
+            {"checkpoints": [1, 3], "inserted": 1, "absorbed": 2},
+            checkpoints=steps(called="inserted|absorbed"),
+            inserted=whole(1, called="absorbed"),
+            absorbed=whole(2, called="inserted"),
+            to=word("base"),
+        ),
+        _entry(n.decode_sums, {}, sums=steps()),
+        _entry(n.gaps, {}, checkpoints=steps()),
+        _entry(
+            n.interval_sums,
+            {"stream": x, "checkpoints": [1, 3]},
+            stream=steps(called="checkpoints"),
+            checkpoints=steps(),
+        ),
+        _entry(
+            n.sum_difference,
+            {"base": x, "at": 0, "value": 1, "checkpoints": [1, 3]},
+            base=steps(called="checkpoints"),
+            at=whole(0),
+            value=maybe(number(1)),
+            checkpoints=steps(),
+        ),
+        _entry(n.prefix_sums, {}, stream=steps()),
+        _entry(n.sparsity, {}, stream=steps()),
+        _entry(n.trits_to_bits, {}, trits=steps()),
+        _entry(n.witness, {}, difference=steps()),
+        _entry(
+            n.random_stream,
+            {"steps": 3, "seed": 1},
+            steps=whole(3),
+            seed=whole(3),
+            alphabet=maybe(steps()),
+            silence=number(0.5),
+            places=whole(3),
+        ),
+        _entry(
+            n.random_updates,
+            {"steps": 3, "items": 2, "seed": 1},
+            steps=whole(3),
+            items=whole(2),
+            seed=whole(3),
+            silence=number(0.5),
+        ),
+        _entry(n.running_sum_differences, {}, steps=whole(2)),
+        _entry(n.random_edit_neighbour, {"stream": x, "seed": 1}, **seed, **ends, extended=flag()),
+        _entry(n.random_prefix_neighbour, {"stream": [1, 0], "seed": 1}, **seed, **ends),
+        *(
+            _entry(f, {"stream": [1, 0], "seed": 1}, **seed, **ends, change=number(1))
+            for f in (n.random_all_step_neighbour, n.random_consecutive_neighbour)
+        ),
+        _entry(
+            n.random_step_neighbour,
+            {"stream": [1, 0], "seed": 1},
+            **seed,
+            **ends,
+            change=number(1),
+            k=whole(1),
+        ),
+        _entry(
+            n.sensitivity_set,
+            {"steps": 2},
+            steps=whole(2),
+            relation=untried(),
+            alphabet=steps(),
+            function=untried(),
+        ),
+    ]
+    for f, more in (
+        (n.edit_neighbours, {}),
+        (n.extended_neighbours, {}),
+        (n.prefix_neighbours, {}),
+        (n.insertion_neighbours, {"extended": flag()}),
+        (n.step_neighbours, {"k": whole(1), "change": number(1)}),
+    ):
+        found.append(Entry(f, lambda f=f, **k: list(f(**k)), {"stream": [1, 0]}, {**letters, **more}))
+    return found
