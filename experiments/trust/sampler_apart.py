@@ -17,13 +17,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from trilift.counters import Counter
 from trilift.experiments.trust.kinds import KINDS, Kind
 from trilift.lift.errors import StateError
-from trilift.stream import keys
 from trilift.stream.keystream import PRIMARY, WORDS_PER_PIECE, Keystream, nonce, stream_blocks
 
 __all__ = ["Recorded", "apart_cases", "forked_cases", "recording", "thread_cases"]
@@ -64,11 +65,11 @@ class Recorded:
 def recording() -> Iterator[Recorded]:
     """Record as long as the ``with`` block lasts."""
     seen = Recorded()
-    hkdf, batches, further = keys.HKDF, Keystream.batches, Keystream.further
+    batches, further = Keystream.batches, Keystream.further
 
     class Hkdf:
         def __init__(self, *, salt: bytes, info: bytes, **more: Any) -> None:
-            self._at, self._kdf = (salt, info), hkdf(salt=salt, info=info, **more)
+            self._at, self._kdf = (salt, info), HKDF(salt=salt, info=info, **more)
 
         def derive(self, master: bytes) -> bytes:
             derived = self._kdf.derive(master)
@@ -89,7 +90,7 @@ def recording() -> Iterator[Recorded]:
             yield word
 
     with (
-        patch.object(keys, "HKDF", Hkdf),
+        patch("trilift.stream.keys.HKDF", Hkdf),
         patch.object(Keystream, "batches", read_batches),
         patch.object(Keystream, "further", read_further),
     ):
@@ -134,6 +135,10 @@ def _refused(step: Callable[[], Any]) -> bool:
     return False
 
 
+def _both_refused(kind: Kind, counter: Any) -> list[bool]:
+    return [_refused(partial(kind.one, counter)), _refused(partial(kind.feed, counter, 3))]
+
+
 def _in_fork(work: Callable[[], Any]) -> Any:
     """Return what work gives in a fork of this process."""
     source, sink = os.pipe()
@@ -155,11 +160,7 @@ def _in_fork(work: Callable[[], Any]) -> Any:
 def _fork_cases(kinds: Iterable[Kind]) -> Iterator[Case]:
     for kind in kinds:
         counter = kind.make(1, None)
-        steps: list[Callable[[], Any]] = [
-            lambda kind=kind, counter=counter: kind.one(counter),
-            lambda kind=kind, counter=counter: kind.feed(counter, 3),
-        ]
-        refused = _in_fork(lambda steps=steps: [_refused(step) for step in steps])
+        refused = _in_fork(partial(_both_refused, kind, counter))
         yield f"{kind.name}: a fork", refused == [True, True], str(refused)
         kind.one(counter)
         yield f"{kind.name}: its parent", counter.step == 1, ""
@@ -176,7 +177,7 @@ def _pool_cases(kinds: Sequence[Kind]) -> Iterator[Case]:
     for method in ("fork", "spawn"):
         if method not in multiprocessing.get_all_start_methods():
             continue
-        context = multiprocessing.get_context(method)
+        context: Any = multiprocessing.get_context(method)
         answers = context.SimpleQueue()
         workers = [context.Process(target=_spawned, args=(answers,)) for _ in range(count)]
         for worker in workers:

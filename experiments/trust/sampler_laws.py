@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,18 @@ _CELLS = (0.3, 0.75, 1.0, 1.5, 2.25, 3.0, 4.5, 7.0)  # ends of cells, in units o
 _FAIR_FROM = 1 << 31
 
 
-def _floor(work: Callable[[], Any]) -> int:
-    """Return the floor of a real number that is no integer."""
+def _floor(probability: Callable[[], Any], digits: int) -> int:
+    """Return the floor of an irrational number times a power of two."""
     bits = 256
     while True:
-        value = at_precision(bits, lambda: work().floor().unique_fmpz())
+        value = at_precision(bits, lambda: (probability() * (1 << digits)).floor().unique_fmpz())
         if value is not None:
             return int(value)
         bits *= 2
+
+
+def _digit(scale: Scale, j: int) -> Any:
+    return 1 / (1 + _one_over(scale, 1 << j))
 
 
 def _one_over(scale: Scale, times: int = 1) -> Any:
@@ -102,11 +107,10 @@ def comparisons(scale: Scale) -> Iterator[tuple[str, bool]]:
         ("tail", tail(digits, scale), lambda: 1 / _one_over(scale, 1 << digits)),
     ]
     for j in range(digits):
-        rules.append((f"digit {j}", digit(j, scale), lambda j=j: 1 / (1 + _one_over(scale, 1 << j))))
+        rules.append((f"digit {j}", digit(j, scale), partial(_digit, scale, j)))
     for name, rule, probability in rules:
         for bits in (32, 128):
-            wanted = _floor(lambda p=probability, b=bits: p() * (1 << b))
-            yield name, rule.floor(bits) == wanted
+            yield name, rule.floor(bits) == _floor(probability, bits)
 
 
 def _below(edge: Fraction, scale: Scale, words: Callable[[int], Fraction], bits: int) -> bool:
@@ -207,7 +211,7 @@ def law(kind: str, scale: Scale, *, count: int, seed: int) -> tuple[float, float
     pooled = [np.append(part[enough], part[~enough].sum()) for part in (counts, expected)]
     if pooled[1][-1] == 0:
         pooled = [part[:-1] for part in pooled]
-    p = float(stats.chisquare(*pooled, sum_check=False).pvalue)
+    p = float(stats.chisquare(pooled[0], pooled[1], sum_check=False).pvalue)
     if scale < _FAIR_FROM:
         return p, None
     lowest = np.bincount([abs(value) & 7 for value in values.tolist()], minlength=8)
