@@ -1,4 +1,4 @@
-"""The source distribution builds the very wheel of the checkout; it works with its hard dependencies alone."""
+"""The source distribution builds the wheel of the checkout; that works with its hard dependencies alone."""
 
 import hashlib
 import os
