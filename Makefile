@@ -1,6 +1,7 @@
 # `make demo` and `make test` are each enough by themselves on a fresh machine with Python >= 3.11.
 PYTHON ?= python3
 VENV := .venv
+SECONDS ?= 60
 BIN := $(VENV)/bin
 ROOMS := front lift factorize verify artifacts stream counters experiments
 # Folders are listed too: deleting a file touches its folder.
@@ -8,7 +9,7 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format wheel clean
+.PHONY: help demo test soak fuzz lint format wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -24,6 +25,9 @@ soak: $(VENV)/.installed-test ## 10^8 steps in flat memory, 1000 kills, state ma
 	$(BIN)/trilift reproduce trust --part kills --full --out soak-output
 	TRILIFT_LONG=1 $(BIN)/python -m pytest -q tests/counters/test_machines.py
 
+fuzz: $(VENV)/.installed-fuzz ## every reader of files under atheris, SECONDS=60 each; what is found lies in fuzz-output
+	$(BIN)/python -m trilift.experiments.trust.fuzz --seconds $(SECONDS) --folder fuzz-output $(TARGETS)
+
 lint: $(VENV)/.installed-dev ## ruff and mypy --strict (or ONLY="check format types", any of them)
 	.ci/lint $(BIN)/python $(ONLY)
 
@@ -35,7 +39,7 @@ wheel: $(BIN)/python ## build dist/trilift-*.whl
 	.ci/wheel $(BIN)/python dist
 
 clean: ## remove everything that make and the tools have made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output fuzz-output
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:

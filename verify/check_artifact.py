@@ -158,13 +158,13 @@ def parse_header(raw: Array) -> dict[str, Any]:
         raise Unreadable("not a trilift-artifact")
     if type(header.get("version")) is not int or header["version"] not in (1, 2):
         raise Unreadable(f"format version {str(header.get('version'))[:40]}: only 1 and 2 are known here")
-    size, inner, exponents = (header.get(name) for name in ("size", "inner", "exponents"))
-    whole = type(size) is int and type(inner) is int
-    if not whole or not 2 <= size <= MAX_SIZE or not 1 <= inner <= 4 * size + 16:
+    m, r, exponents = (header.get(name) for name in ("size", "inner", "exponents"))
+    if type(m) is not int or type(r) is not int or not 2 <= m <= MAX_SIZE or not 1 <= r <= 4 * m + 16:
         raise Unreadable("size or inner is missing or out of range")
-    known = isinstance(exponents, dict) and sorted(exponents) == ["A", "B", "g", "w"]
-    if not known or not all(type(e) is int and 0 <= e <= MAX_EXPONENT for e in exponents.values()):
-        raise Unreadable("exponents are missing or out of range")
+    if not isinstance(exponents, dict) or sorted(exponents) != ["A", "B", "g", "w"]:
+        raise Unreadable("exponents are missing")
+    if not all(type(value) is int and 0 <= value <= MAX_EXPONENT for value in exponents.values()):
+        raise Unreadable("exponents are out of range")
     if not isinstance(header.get("certificate"), dict):
         raise Unreadable("the certificate is missing")
     return header

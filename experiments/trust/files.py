@@ -156,7 +156,7 @@ def _artifacts(rows: _Rows, full: bool) -> None:
     rows.add(
         "artifact: one bit flipped",
         said,
-        f"{len(said) - len(taken)} refused; {len(taken)} in zip's dates, attributes and padding, without effect",
+        f"{len(said) - len(taken)} refused; {len(taken)} in zip's dates, attributes, padding, without effect",
     )
 
 

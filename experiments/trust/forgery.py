@@ -37,7 +37,7 @@ class Forger:
     @property
     def header_text(self) -> bytes:
         """The JSON text of the header."""
-        return np.load(io.BytesIO(self.members["header.npy"])).tobytes()
+        return bytes(np.load(io.BytesIO(self.members["header.npy"])).tobytes())
 
     @property
     def header(self) -> Any:

@@ -1,7 +1,14 @@
-"""Fuzzing, counted: every reader on inputs made at random; in full also by atheris, guided by coverage."""
+"""Fuzzing, counted: every reader on inputs made at random; in full also by atheris, guided by coverage.
+
+    python -m trilift.experiments.trust.fuzz --seconds 60 --folder fuzz-output [TARGET...]
+
+is what ``make fuzz`` does: inputs that reach something new stay in the folder for the next time, and so does what
+was found. The exit status is 1 if something was.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -17,7 +24,7 @@ from trilift.experiments.trust.fuzz_targets import TARGETS, Target
 from trilift.experiments.trust.mutation import mutants
 from trilift.lift.errors import ParameterError
 
-__all__ = ["PART", "attempts", "hunt", "measure"]
+__all__ = ["PART", "attempts", "hunt", "main", "measure"]
 
 PART = "fuzz"
 
@@ -123,3 +130,31 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
         + ". What the loader of artifacts takes, the standalone checker must be able to read."
     )
     return {"part": PART, "full": full, "rows": rows, "note": note}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Let atheris look at targets one after the other; return the exit status."""
+    parser = argparse.ArgumentParser(description="Fuzz every reader of files with atheris.")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="for each target")
+    parser.add_argument("--folder", type=Path, default=Path("fuzz-output"))
+    options = parser.parse_args(arguments)
+    unknown = set(options.targets) - set(TARGETS)
+    if unknown:
+        parser.error(f"no target {sorted(unknown)[0]}; there are {', '.join(TARGETS)}")
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = False
+    for name in options.targets or TARGETS:
+        try:
+            executions, found = hunt(name, seconds=options.seconds, corpus=folder / name)
+        except ParameterError as error:
+            print(error, file=sys.stderr)
+            return 2
+        failed = failed or bool(found)
+        print(f"{name}: {executions} executions, {found or 'nothing found'}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -271,7 +271,7 @@ def _checkpoint(data: bytes) -> None:
     path = _file("run.npz", data)
     for read in (read_arrays, load_books):
         try:
-            read(path)  # type: ignore[operator]
+            read(path)
         except TriliftError as error:
             _one_line(error)
 

@@ -81,6 +81,9 @@ def _sha256(path: Path) -> str:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 return ""
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.sha256()
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+            return digest.hexdigest()
     except OSError:
         return ""
