@@ -94,16 +94,15 @@ def read_members(path: str) -> tuple[dict[str, Any], dict[str, Array]]:
 def check_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     """Check that the members lie one behind the other, and that both headers of each say the same."""
     place = 0
-    for entry in archive.infolist():
+    for e in archive.infolist():
         file.seek(place)
         magic, flags, method, crc, *sizes, named, extra = struct.unpack("<4s2x2H4x3L2H", file.read(30))
         found = (magic, flags, method, crc, file.read(named), place)
-        wanted = (entry.flag_bits, entry.compress_type, entry.CRC, entry.filename.encode())
-        same = sizes == [entry.compress_size, entry.file_size] or (extra and sizes == [0xFFFFFFFF] * 2)
-        same = same and found == (b"PK\3\4", *wanted, entry.header_offset)
-        if not same or flags & 9 or method not in (0, 8) or extra > 64:
-            raise Unreadable(f"{entry.filename}: not where and what the archive's directory says")
-        place += 30 + named + extra + entry.compress_size
+        wanted = (b"PK\3\4", e.flag_bits, e.compress_type, e.CRC, e.filename.encode(), e.header_offset)
+        same = sizes == [e.compress_size, e.file_size] or (extra and sizes == [0xFFFFFFFF] * 2)
+        if found != wanted or not same or flags & 9 or method not in (0, 8) or extra > 64:
+            raise Unreadable(f"{e.filename}: not where and what the archive's directory says")
+        place += 30 + named + extra + e.compress_size
     if place != archive.start_dir:
         raise Unreadable("there is room between the last member and the archive's directory")
 
@@ -161,12 +160,11 @@ def parse_header(raw: Array) -> dict[str, Any]:
     m, r, exponents = (header.get(name) for name in ("size", "inner", "exponents"))
     if type(m) is not int or type(r) is not int or not 2 <= m <= MAX_SIZE or not 1 <= r <= 4 * m + 16:
         raise Unreadable("size or inner is missing or out of range")
-    if not isinstance(exponents, dict) or sorted(exponents) != ["A", "B", "g", "w"]:
-        raise Unreadable("exponents are missing")
-    if not all(type(value) is int and 0 <= value <= MAX_EXPONENT for value in exponents.values()):
-        raise Unreadable("exponents are out of range")
-    if not isinstance(header.get("certificate"), dict):
-        raise Unreadable("the certificate is missing")
+    if not isinstance(exponents, dict) or not isinstance(header.get("certificate"), dict):
+        raise Unreadable("the exponents or the certificate are missing")
+    small = all(type(value) is int and 0 <= value <= MAX_EXPONENT for value in exponents.values())
+    if sorted(exponents) != ["A", "B", "g", "w"] or not small:
+        raise Unreadable("an exponent is missing or out of range")
     return header
 
 
@@ -193,9 +191,7 @@ def prove_product(x: Numbers) -> None:
     s = max(ab, on)
     sizes = A_max, B_max, w_max, u_max = [int(abs(numbers).max()) for numbers in factors]
     bound = (1 << s) + (r * A_max * B_max << (s - ab)) + (w_max * u_max << (s - on))
-    factors = tuple(
-        f.astype(np.int64) if size >> 63 == 0 else f for f, size in zip(factors, sizes, strict=True)
-    )
+    factors = tuple(f if size >> 63 else f.astype(np.int64) for f, size in zip(factors, sizes, strict=True))
     covered, limit = 1, 1 << ((52 - r.bit_length()) // 2)  # r limit^2 <= 2^52: sums are exact in float64
     T = np.tril(np.ones((m, m)))
     for p in primes(limit - 1):

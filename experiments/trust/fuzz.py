@@ -2,8 +2,8 @@
 
     python -m trilift.experiments.trust.fuzz --seconds 60 --folder fuzz-output [TARGET...]
 
-is what ``make fuzz`` does: inputs that reach something new stay in the folder for the next time, and so does what
-was found. The exit status is 1 if something was.
+is what ``make fuzz`` does: inputs that reach something new stay in the folder for the next time, and so does
+what was found. The exit status is 1 if something was.
 """
 
 from __future__ import annotations
