@@ -240,6 +240,17 @@ def _stream() -> list[Entry]:
             {"first": 1, "second": 2},
             {"first": whole(1, called="step"), "second": whole(2, called="step")},
         ),
+        _entry(
+            stream.GaussianNoise,
+            {
+                "chain": chain,
+                "ledger": stream.make_gaussian_ledger(chain, 1, scales=scales),
+                "horizon": 30,
+                **secret,
+            },
+            **wants,
+            purpose=untried(),
+        ),
         _entry(stream.LaplaceRows, {}, scales=steps(called="scale")),
         _entry(stream.GaussianRows, {}, scales=steps(called="scale")),
     ]
@@ -249,6 +260,7 @@ def _proofs() -> list[Entry]:
     stage = chain_of(_CHAIN).stages[0]
     half = Fraction(1, 2)
     square = lift.lower_ones(3)
+    provenance = artifacts.Provenance(objective="max", size=9)
     name = {"name": word()}
     where = {"path": untried()}
     return [
@@ -266,6 +278,23 @@ def _proofs() -> list[Entry]:
             for c in (artifacts.Certificate, artifacts.L2Certificate)
         ),
         _entry(artifacts.Provenance.from_json, {}, record=steps(called="provenance")),
+        _entry(
+            verify.from_search,
+            {"result": stage, "objective": "max", "provenance": provenance},
+            result=untried(),
+            **_MAX,
+            provenance=untried(),
+            bits=untried(),
+            interior=flag(),
+        ),
+        _entry(
+            verify.from_l2_search,
+            {"result": stage, "objective": "max", "provenance": provenance},
+            result=untried(),
+            **_MAX,
+            provenance=untried(),
+            bits=untried(),
+        ),
         _entry(
             verify.certify, {"stage": stage, "objective": "max"}, stage=untried(), **_MAX, kind=maybe(word())
         ),
