@@ -98,7 +98,9 @@ def forked(path: str | os.PathLike[str], inner: Any, *, key: KeySource | None) -
         identity, place = Identity.read(folder.path)
         outside = key_of(identity, key, path)
         number = folder.newest()
-        other, _ = loader(folder, class_named(identity.kind), {}, outside)(number)
+        kind_class = class_named(identity.kind)
+        extra = dict.fromkeys({"chain", "encode"} & load_arguments(kind_class))
+        other, _ = loader(folder, kind_class, extra, outside)(number)
         check = purpose_key(other._key, other, "durable/journal")
         if not hmac.compare_digest(key_check(check), identity.key_check):
             raise ParameterError(f"{path}: the key is not that of this counter")
