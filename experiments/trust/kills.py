@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ PLAN = {
 }
 """Kill points: all of them (1,000), and in the small version."""
 
+_SIDE_BY_SIDE = 3  # processes mostly wait: for instants, and for the disk
+
 _NOTE = (
     "A process that counts is killed with SIGKILL at a random instant: while it makes or opens its folder, "
     "appends, writes a snapshot or shows values. A kill point is held if everything that was shown, then and "
@@ -48,22 +51,20 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
         seed: of the instants.
         tell: is told how far it is.
     """
+    plan = {kind: sizes[0 if full else 1] for kind, sizes in PLAN.items()}
+    plan = {kind: points for kind, points in plan.items() if points}
     rows = []
-    for kind, sizes in PLAN.items():
-        points = sizes[0 if full else 1]
-        if not points:
-            continue
-        done = _killed(kind, points, seed)
-        what = f"{kind} killed" + (", and run again" if kind == "trilift count" else "")
-        rows.append(_row(what, done["tried"], done["held"], f"{done['steps']:,} steps shown"))
-        tell(f"{kind}: {done['held']} of {done['tried']}")
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        counts = pool.map(lambda kind: _killed(kind, plan[kind], seed), plan)
+        for kind, done in zip(plan, counts, strict=True):
+            what = f"{kind} killed" + (", and run again" if kind == "trilift count" else "")
+            rows.append(_row(what, done["tried"], done["held"], f"{done['steps']:,} steps shown"))
+            tell(f"{kind}: {done['held']} of {done['tried']}")
     every = 1 if full else 41
     with tempfile.TemporaryDirectory() as folder:
-        counts = cut(Path(folder) / "cut", every=1 if full else 7)
-        rows.append(_row("journal cut, its steps marked", *counts["marked"], "refused unless whole"))
-        rows.append(
-            _row("journal cut, mark older", *counts["back"], "goes on after the steps that are whole")
-        )
+        ends = cut(Path(folder) / "cut", every=1 if full else 7)
+        rows.append(_row("journal cut, its steps marked", *ends["marked"], "refused unless whole"))
+        rows.append(_row("journal cut, mark older", *ends["back"], "goes on after the steps that are whole"))
         for name, (tried, held) in flipped(Path(folder) / "flipped", every=every, tell=tell).items():
             rows.append(_row(f"bit flipped: {name}", tried, held, "refused, or harmless"))
     return {"part": PART, "full": full, "rows": rows, "note": _NOTE}
