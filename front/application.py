@@ -14,6 +14,7 @@ from trilift import __version__
 from trilift.commands import (
     artifacts,
     attack,
+    audit,
     certify,
     count,
     demo,
@@ -67,6 +68,7 @@ app.add_typer(optimize.app, name="optimize")
 app.command(runs.NAME)(runs.command)
 app.add_typer(reproduce.app, name=reproduce.NAME)
 app.command(attack.NAME)(attack.command)
+app.command(audit.NAME)(audit.command)
 app.command(demo.NAME)(demo.command)
 
 

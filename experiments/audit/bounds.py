@@ -1,7 +1,7 @@
 """One-sided Clopper-Pearson bounds, and what two counts of an event say about epsilon and delta.
 
-For every event S, (epsilon, delta) demands P(S) <= e^epsilon Q(S) + delta, P and Q the laws of what is released
-for two neighbours. With P(S) >= p and Q(S) <= q at a confidence each,
+For every event S, (epsilon, delta) demands P(S) <= e^epsilon Q(S) + delta, P and Q the laws of what is
+released for two neighbours. With P(S) >= p and Q(S) <= q at a confidence each,
 
     epsilon >= ln((p - delta) / q)    and, at a claimed epsilon,    delta >= p - e^epsilon q.
 """

@@ -71,9 +71,7 @@ class AuditResult:
     @property
     def violated(self) -> bool:
         """Whether the claim is refuted."""
-        return (
-            self.epsilon_lower_bound > self.claimed_epsilon or self.delta_lower_bound > self.claimed_delta
-        )
+        return self.epsilon_lower_bound > self.claimed_epsilon or self.delta_lower_bound > self.claimed_delta
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it, and the verdict."""
@@ -130,7 +128,8 @@ def audit(
         chosen.append((best, pair, {goal: found[0] for goal, found in events.items()}))
     chosen.sort(key=lambda entry: -entry[0])
     judged = [(pair, events) for _, pair, events in chosen[:_JUDGED]]
-    return _judged(subject, judged, fits, runner, test, goals, len(pairs), confidence, failure)
+    chances = {"confidence": confidence, "failure": failure}
+    return _judged(subject, judged, fits=fits, runner=runner, batches=test, goals=goals, **chances)
 
 
 def _stages(runs: int, batch: int) -> tuple[int, int, int]:
@@ -211,11 +210,11 @@ def _events(
 def _judged(
     subject: Subject,
     judged: Sequence[tuple[Pair, Mapping[Goal, Event]]],
+    *,
     fits: Mapping[Pair, Fit | None],
     runner: _Runner,
     batches: int,
     goals: Sequence[Goal],
-    pairs: int,
     confidence: float,
     failure: float,
 ) -> AuditResult:
@@ -248,5 +247,5 @@ def _judged(
         event=events[goals[0]].text,
         runs=runner.batches_all * subject.batch,
         tested=trials,
-        pairs=pairs,
+        pairs=len(fits),
     )

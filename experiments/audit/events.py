@@ -94,7 +94,7 @@ def best_event(
 
 
 def _thresholds(a: Floats, b: Floats) -> Floats:
-    """Return thresholds at tails of both samples, near the ends (where atoms lie) and between equal values."""
+    """Return thresholds at tails of both samples, near the ends (where atoms lie) and between values."""
     size = a.size
     least = min(_FEWEST / size, 0.25)
     tails = np.geomspace(least, 0.5, _TAILS)

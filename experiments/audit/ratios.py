@@ -1,13 +1,13 @@
 """Likelihood ratios of what a matrix mechanism releases, and the same on parts of the output lattice.
 
 A release y = T x + L z, up to rounding to the output lattice, is scored by the law of R x + z. Where L is
-square (as good as square: shipped factors have columns of the size of rounding errors) it gives z back, and the
-score is the log-likelihood ratio itself: sum_i (|z_i| - |z_i - D_i|) / s_i for Laplace noise, D = R (x' - x).
-Where L is wide, because levels overlap, z is replaced by its best linear estimate from y. Gaussian noise:
+square (as good as square: shipped factors have columns of the size of rounding errors) it gives z back, and
+the score is the log-likelihood ratio itself: sum_i (|z_i| - |z_i - D_i|) / s_i for Laplace noise, D = R (x' -
+x). Where L is wide, because levels overlap, z is replaced by its best linear estimate from y. Gaussian noise:
 (x' - x)^T T^T C^-1 (y - middle), C the covariance of L z, which is the exact ratio.
 
-On the lattice: rounding, or noise that does not fill its lattice, shows in the lowest bits of released numbers.
-The ratio is looked at only where a number has few, or many, trailing zeros, and is 0 elsewhere.
+On the lattice: rounding, or noise that does not fill its lattice, shows in the lowest bits of released
+numbers. The ratio is looked at only where a number has few, or many, trailing zeros, and is 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Ratios", "masked", "trailing_zeros"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_BITS = 3
+_BITS = (0, 1, 2)
 _SMALL = 1e-9
 
 
@@ -80,18 +80,19 @@ def trailing_zeros(numbers: Array) -> Array:
     return np.where(numbers == 0, 63, zeros)
 
 
-def masked(ratio: Array, numbers: Array, *, steps: Sequence[int]) -> dict[str, Array]:
+def masked(ratio: Array, numbers: Array, *, steps: Sequence[int], unit: int) -> dict[str, Array]:
     """Return the ratio where a released number's lowest bits are of a kind, 0 elsewhere.
 
     Args:
         ratio: shape (runs,).
         numbers: released values in units of the output lattice, int64 (runs, n).
         steps: columns that are looked at.
+        unit: binary places of the output lattice below that of the inputs: their parities are looked at too.
     """
     found = {}
     for step in steps:
         zeros = trailing_zeros(numbers[:, step])
-        for bits in range(_BITS):
+        for bits in sorted({*_BITS, unit, unit + 1}):
             few = zeros <= bits
             found[f"ratio where value {step + 1} has at most {bits} trailing zeros"] = ratio * few
             found[f"ratio where value {step + 1} has more than {bits} trailing zeros"] = ratio * ~few

@@ -1,9 +1,9 @@
 """Running counters under audit: many independent counters of one setup as the coordinates of a wide one.
 
-A batch is one object of the shipped class whose setup is that of the audited counter with ``width`` coordinates:
-same chain, same ledger, same scales, one purpose a coordinate, as the class itself makes them for vectors. All
-values come from ``extend``. The noise of a batch is drawn once and serves every stream of the batch: what is
-compared are the laws of outputs of different streams, and runs of one stream stay independent.
+A batch is one object of the shipped class whose setup is that of the audited counter with ``width``
+coordinates: same chain, same ledger, same scales, one purpose a coordinate, as the class itself makes them
+for vectors. All values come from ``extend``. The noise of a batch is drawn once and serves every stream of the
+batch: what is compared are the laws of outputs of different streams, and runs of one stream stay independent.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ class RunningSubject(Subject):
             changed = int(np.flatnonzero(first[:, 0] != second[:, 0])[0])
             lattice = self._lattice(values)
             ratio = found["likelihood ratio"]
-            found |= masked(ratio, lattice, steps=sorted({changed, self._steps - 1}))
+            unit = self._setup.output_places - self._setup.rule.places
+            found |= masked(ratio, lattice, steps=sorted({changed, self._steps - 1}), unit=unit)
         return found
 
     def _seen(self, values: Array) -> Array:
@@ -224,5 +225,3 @@ def _sizes(process: Any) -> list[int]:
         return [] if layout is None else [layout.length(0), layout.start(2)]
     sizes = np.cumprod([stage.size for stage in chain.levels])
     return [int(size) for size in sizes]
-
-

@@ -24,7 +24,7 @@ from trilift.lift import Chain, Dyadic, Stage
 from trilift.lift.errors import ParameterError
 from trilift.stream.gdp import ln_of, mu_for
 
-__all__ = ["DELTA", "MECHANISMS", "PURE", "make_subject"]
+__all__ = ["DELTA", "MECHANISMS", "PURE", "make_subject", "resolved"]
 
 DELTA = Fraction(1, 100)
 """The delta of mechanisms that need one, if none is given: large enough to be seen in so many runs."""
@@ -49,7 +49,9 @@ def _counter(name: str, epsilon: Any, *, steps: int, kind: Any = RunningSubject,
     return subject
 
 
-def _gaussian(name: str, epsilon: Any, delta: Any, *, steps: int, kind: Any = RunningSubject, **options: Any) -> Subject:
+def _gaussian(
+    name: str, epsilon: Any, delta: Any, *, steps: int, kind: Any = RunningSubject, **options: Any
+) -> Subject:
     more = {key: options.pop(key) for key in ("width",) if key in options}
     counter = GaussianCounter(epsilon, delta, output_resolution=_FINE, simulation_seed=0, **options)
     subject: Subject = kind(name, counter, steps=steps, delta=delta, **more)
@@ -67,8 +69,8 @@ def _edit(name: str, kind: Any, epsilon: Any, delta: Any, *, steps: int, **optio
 
 
 def _swap(name: str, epsilon: Any, delta: Any) -> Subject:
-    prototype = PartitionCC(epsilon, delta, horizon=24, high=4, simulation_seed=0)
-    return edit_subject(name, prototype, pairs=swap_pairs(24), neighbours="swap: one input changed")
+    prototype = PartitionCC(epsilon, delta, horizon=64, simulation_seed=0)
+    return edit_subject(name, prototype, pairs=swap_pairs(64), neighbours="swap: one input changed")
 
 
 def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -> Subject:
@@ -102,11 +104,22 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
         name, e, steps=4, horizon=4, objective="mean", output_resolution=None
     ),
     "counter-coarse": lambda name, e: _counter(
-        name, e, steps=4, horizon=4, chain=_plain(Dyadic([[1]], 1), 2), bounds=(0, _WIDE),
-        inputs=(_WIDE - 1, _WIDE, 1), output_resolution=None,
+        name,
+        e,
+        steps=4,
+        horizon=4,
+        chain=_plain(Dyadic([[1]], 1), 2),
+        bounds=(0, _WIDE),
+        inputs=(_WIDE - 1, _WIDE, 1),
+        output_resolution=None,
     ),
     "counter-halves": lambda name, e: _counter(
-        name, e, steps=4, horizon=4, chain=_plain(2, Dyadic([[1]], 1)), bounds=(0, _WIDE),
+        name,
+        e,
+        steps=4,
+        horizon=4,
+        chain=_plain(2, Dyadic([[1]], 1)),
+        bounds=(0, _WIDE),
         inputs=(_WIDE - 1, _WIDE, 1),
     ),
     "counter-fine": lambda name, e: _counter(name, e, steps=1, horizon=1, output_resolution=_FINEST),
@@ -143,9 +156,7 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
 
 APPROXIMATE: dict[str, Callable[[str, Any, Any], Subject]] = {
     "gaussian-chain": lambda name, e, d: _gaussian(name, e, d, steps=16, horizon=16),
-    "gaussian-two-levels": lambda name, e, d: _gaussian(
-        name, e, d, steps=24, horizon=24, chain=_l2_chain()
-    ),
+    "gaussian-two-levels": lambda name, e, d: _gaussian(name, e, d, steps=24, horizon=24, chain=_l2_chain()),
     "gaussian-toeplitz": lambda name, e, d: _gaussian(name, e, d, steps=16, horizon=16, mechanism="toeplitz"),
     "gaussian-tapered": lambda name, e, d: _gaussian(name, e, d, steps=12),
     "gaussian-doubling": lambda name, e, d: _gaussian(name, e, d, steps=8, growth="doubling"),
@@ -155,9 +166,9 @@ APPROXIMATE: dict[str, Callable[[str, Any, Any], Subject]] = {
     "biased": lambda name, e, d: _biased(name, e, d, steps=4, horizon=4, objective="mean"),
     "biased-gaussian": lambda name, e, d: _biased(name, e, d, steps=8, horizon=8, base="gaussian"),
     "biased-endless": lambda name, e, d: _biased(name, e, d, steps=8),
-    "simecc": lambda name, e, d: _edit(name, SimECC, e, d, steps=16, horizon=16),
-    "simecc-endless": lambda name, e, d: _edit(name, SimECC, e, d, steps=16),
-    "ecc": lambda name, e, d: _edit(name, ECC, e, d, steps=16, horizon=16),
+    "simecc": lambda name, e, d: _edit(name, SimECC, e, d, steps=160, horizon=160),
+    "simecc-endless": lambda name, e, d: _edit(name, SimECC, e, d, steps=160),
+    "ecc": lambda name, e, d: _edit(name, ECC, e, d, steps=240, horizon=240),
     "ending": lambda name, e, d: EndingSubject(name, EndingCounter(e, d, simulation_seed=0), steps=6),
     "gaussian-cc": lambda name, e, d: prefix_gaussian_subject(
         name, GaussianCC(e, d, output_resolution=_SIX, simulation_seed=0), steps=16
@@ -191,28 +202,62 @@ def _l2_chain() -> tuple[str, ...]:
     return stage.name, top.name
 
 
+_CLASSES = {
+    "counter": ("counter-max", "counter-max"),
+    "gaussiancounter": ("gaussian-chain", "gaussian-chain"),
+    "biasedcounter": ("biased", "biased"),
+    "endingcounter": ("ending", "ending"),
+    "gaussiancc": ("gaussian-cc", "gaussian-cc"),
+    "horizongaussian": ("horizon-gaussian", "horizon-gaussian"),
+    "partitioncc": ("partition-cc", "partition-cc"),
+    "distinctcounter": ("distinct-grouped", "distinct-grouped-gaussian"),
+    "secondmoment": ("moment-bucketed", "moment-bucketed-gaussian"),
+    "noisebank": ("noise-bank", "noise-bank-gaussian"),
+}
+
+
+def resolved(name: str, *, delta: Fraction | None = None) -> str:
+    """Return the mechanism that a name means: classes stand for what they make by default.
+
+    Raises:
+        ParameterError: no such mechanism.
+
+    >>> resolved("Counter"), resolved("DistinctCounter", delta=Fraction(1, 100)), resolved("ECC")
+    ('counter-max', 'distinct-grouped-gaussian', 'ecc')
+    """
+    known = name.lower()
+    if known in _CLASSES:
+        return _CLASSES[known][1 if delta else 0]
+    if known not in MECHANISMS:
+        raise ParameterError(
+            f"there is no mechanism {name!r} to audit (`trilift audit --mechanism list` names them)"
+        )
+    return known
+
+
 def make_subject(name: str, *, epsilon: Fraction, delta: Fraction | None = None) -> Subject:
     """Return a shipped mechanism with a claim.
 
     Args:
-        name: one of :data:`MECHANISMS`.
+        name: one of :data:`MECHANISMS`, or the name of a class.
         epsilon: > 0, exact.
         delta: in (0, 1), exact; :data:`DELTA` where one is needed and none is given.
 
     Raises:
-        ParameterError: no such mechanism, a delta for a pure one, or a budget that the mechanism refuses.
+        ParameterError: no such mechanism, or a budget that it refuses.
 
     >>> subject = make_subject("counter-mean", epsilon=Fraction(1))
     >>> len(subject.pairs()) > 0, subject.delta
     (True, Fraction(0, 1))
     """
+    name = resolved(name, delta=delta)
+    if delta is not None and not 0 <= delta < 1:
+        raise ParameterError(f"delta must be a number >= 0 and < 1, got {float(delta)}")
     if name in PURE:
-        if delta is not None and delta != 0:
-            raise ParameterError(f"{name} is pure: it takes no delta")
-        return PURE[name](name, epsilon)
-    if name not in APPROXIMATE:
-        raise ParameterError(f"there is no mechanism {name!r}: choose among {', '.join(MECHANISMS)}, or all")
+        subject = PURE[name](name, epsilon)
+        subject.delta = Fraction(delta or 0)  # what is pure may be held to a weaker claim
+        return subject
     asked = DELTA if delta is None else delta
-    if not 0 < asked < 1:
-        raise ParameterError(f"delta must be a number > 0 and < 1, got {float(asked)}")
+    if asked == 0:
+        raise ParameterError(f"{name} needs a delta > 0")
     return APPROXIMATE[name](name, epsilon, asked)
