@@ -1,6 +1,7 @@
 """Texts as people really have them, at the command line: taken as meant, or refused by their line."""
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -59,3 +60,13 @@ def test_what_comes_before_stays_in_the_file_and_the_state(run: Run, tmp_path: P
     after = run("count", "-", "--state", "s", "--out", "o", stdin=b"1\n1\n0\n1\n")
     assert after.code == 0
     assert (tmp_path / "o").read_text() == "1\n2\n2\n3\n"
+
+
+def test_the_page_has_a_row_for_what_the_table_tries() -> None:
+    """Every form named in the table of docs/cli.md that can be written down is a case here."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    table = page[page.index("**Odd text**") : page.index("**No horizon.**")]
+    tried = b"\n".join(case.data for case in CASES if len(case.data) < 1000).decode("utf-8", "replace")
+    for form in re.findall(r"`([^`]+)`", table):
+        if not form.startswith("-") and form not in ("attack", "+"):
+            assert form in tried or form == "1e3", form
