@@ -22,6 +22,7 @@ __all__ = [
     "print_json",
     "print_pairs",
     "print_table",
+    "printable",
     "progress",
     "warnings_as_notes",
     "write",
@@ -49,7 +50,18 @@ class ClosedPipeError(Exception):
 
 def one_line(text: str) -> str:
     """Put a message on one line."""
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    r"""Write out what is no printable character: text from files must not command the terminal.
+
+    >>> print(printable("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def note(text: str) -> None:
@@ -118,7 +130,7 @@ def print_table(
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", no_wrap=name not in left)
     for row in rows:
-        table.add_row(*[Text(cell) for cell in row])
+        table.add_row(*[Text(printable(cell)) for cell in row])
     write(title + "\n")
     _render(table)
 
@@ -126,7 +138,7 @@ def print_table(
 def print_pairs(pairs: Mapping[str, str]) -> None:
     """Print names and values, one pair a line."""
     width = max(map(len, pairs), default=0)
-    write("".join(f"{name:<{width}}  {value}\n" for name, value in pairs.items()))
+    write("".join(f"{name:<{width}}  {printable(value)}\n" for name, value in pairs.items()))
 
 
 def _render(table: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from trilift.artifacts.listing import SHIPPED
-from trilift.experiments.trust.forgery import plain_npy
+from trilift.experiments.trust.forgery import Forger, plain_npy
 from trilift.experiments.trust.hostile_archives import ARCHIVES, small_artifact, unpickled
 from trilift.experiments.trust.hostile_texts import PLACES
 from trilift.verify import standing
@@ -144,3 +144,20 @@ def test_finished_points_that_are_damaged(refused: Any, tmp_path: Path) -> None:
         line = refused("reproduce", "edit-fig2", "--runs", 2, "--out", folder, "--resume")
         assert "choose another folder" in line
         assert path.read_text() == text
+
+
+def test_text_of_files_does_not_command_the_terminal(run: Any, tmp_path: Path) -> None:
+    """Escape sequences and line ends in provenance and in names of files are written out."""
+    forger = Forger(small_artifact())
+    provenance = forger.header["provenance"] | {"notes": "a\x1b[2Jb\nc", "method": "\x9b31m\u202e"}
+    path = tmp_path / "mine\x1b[1m.npz"
+    path.write_bytes(forger.set_header(provenance=provenance).packed())
+    done = run("inspect", path)
+    assert done.code == 0
+    assert done.out.isascii() or all(c.isprintable() or c == "\n" for c in done.out)
+    assert "a\\x1b[2Jb\\nc" in done.out
+    (tmp_path / "catalogue" / "bad\x1b[1m\n.npz").write_bytes(b"junk")
+    listed = run("artifacts")
+    assert listed.code == 0
+    assert "\x1b" not in listed.err + listed.out
+    assert ["left out" in line for line in listed.err.splitlines()] == [True, False]
