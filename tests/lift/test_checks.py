@@ -1,5 +1,6 @@
 """Every kind of value that is refused, everywhere in the same words, on one line."""
 
+import numbers
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trilift.lift import checks
+from trilift.lift.checks import choices, finite, integer, numeric_array, rational, show, written
 from trilift.lift.errors import ParameterError, TriliftError
 
 NOT_NUMBERS = [
@@ -251,3 +253,74 @@ def test_integers_that_are_none(value: object, end: str) -> None:
 def test_truth_values_in_arrays() -> None:
     with pytest.raises(ParameterError, match=r"got dtype bool \(astype\(int\) makes them 0 and 1\)"):
         checks.numeric_array("inputs", np.array([True]))
+
+
+class _Posing:
+    """Registered as an integer, without being one; not even its repr works."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("shown")
+
+
+numbers.Integral.register(_Posing)
+
+
+@pytest.mark.parametrize("check", [rational, finite, integer, written])
+def test_what_only_poses_as_a_number_is_refused(check: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^x must be an? .*, got a _Posing$"):
+        check("x", _Posing())
+
+
+def test_messages_stay_short_whatever_is_shown() -> None:
+    for value in (
+        [0] * 10**6,
+        "a" * 10**6,
+        {i: i for i in range(10**5)},
+        np.zeros(10**6),
+        _Posing(),
+        10**5000,
+    ):
+        assert len(show(value)) <= 60
+        assert "\n" not in show(value)
+
+
+def test_integers_that_cannot_be_written_are_refused() -> None:
+    assert integer("x", 10**3999) == 10**3999
+    with pytest.raises(
+        ParameterError, match=r"^x must be an integer >= 1, of at most 4000 digits, got a int of"
+    ):
+        integer("x", 10**4300, minimum=1)
+    with pytest.raises(ParameterError, match="^x must be a fraction of numbers of at most 2048 bits$"):
+        written("x", Fraction(1, 2**2048))
+    assert written("x", Fraction(1, 2**2047)) == Fraction(1, 2**2047)
+
+
+def test_decimals_of_huge_exponents_are_refused_as_such_and_at_once() -> None:
+    with pytest.raises(ParameterError, match=r"^x must be between 1e-4000 and 1e4000 in size, got Decimal"):
+        rational("x", Decimal("1e999999999"))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1.0, True],
+        [[1.0], [np.True_]],
+        [2**53 + 1, 0.5],
+        [2**63 + 1, -1],
+        [1.0, np.ma.masked],
+        [np.ma.array([1, 2], mask=[False, True])],
+        [10**400, 0.5],
+    ],
+)
+def test_lists_that_numpy_would_bend_are_refused(bad: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^x must "):
+        numeric_array("x", bad)
+
+
+def test_lists_of_words() -> None:
+    assert choices("x", ("a", "b"), ["a", "b", "c"]) == ["a", "b"]
+    for bad in ("a", None, {"a"}, 1):
+        with pytest.raises(ParameterError, match=r"^x must be a list of some of 'a', got "):
+            choices("x", bad, ["a"])
+    with pytest.raises(ParameterError, match=r"^each of x must be one of 'a', got 'b'$"):
+        choices("x", ["a", "b"], ["a"])

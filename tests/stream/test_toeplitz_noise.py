@@ -283,3 +283,22 @@ def test_a_scale_that_proves_nothing_is_refused(monkeypatch: Any) -> None:
 
 GOLDEN = [1852, 49, -3757, -3417, -1840, -1368]
 GOLDEN_DIGEST = "e3863883a789ef38"
+
+
+def test_covariances_are_those_of_the_matrix() -> None:
+    """sigma^2 (L L^T), with the variances on its diagonal (but for the rounding of released values)."""
+    size = 12
+    noise = ToeplitzNoise(size, mu=1, key=simulation_key(3), stream_id=bytes(16), purpose="example")
+    L = np.linalg.inv(
+        np.array([[toeplitz_root(size)[i - j] if i >= j else 0 for j in range(size)] for i in range(size)])
+    )
+    L = np.tril(np.ones((size, size))) @ L * 2.0**ROOT_PLACES
+    expected = float(noise.sigma) ** 2 * L @ L.T
+    found = [[noise.covariance(a, b) for b in range(size)] for a in range(size)]
+    assert np.allclose(found, expected, rtol=1e-9)
+    assert np.allclose(noise.variance(range(size)) - 1 / 12, np.diag(expected), rtol=1e-9)
+    for bad in (-1, 1.0, True, None):
+        with pytest.raises(ParameterError, match=r"^step must be an integer"):
+            noise.covariance(bad, 1)
+    with pytest.raises(HorizonError):
+        noise.covariance(0, size)
