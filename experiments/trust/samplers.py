@@ -81,7 +81,7 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
         ]
         add(f"{kind}: law", tests, f"chi-square, {count:,} draws a scale, false alarm {ALPHA:g} each")
         add(f"{kind}: no scales", refused(kind, bad), "refused by name")
-    budgets = [*some(BUDGETS, 12), *some(REFUSED, 5)]
+    budgets = [*some(BUDGETS, 16), *some(REFUSED, 5)]
     tried = list(budget_cases(budgets, kinds=KINDS, seed=seed))
     add(
         "budgets",

@@ -30,7 +30,7 @@ __all__ = ["PART", "Soak", "main", "measure"]
 
 PART = "soak"
 
-_BLOCK = 1 << 18
+_BLOCK = 1 << 17
 _GROWTH = 48 << 20
 """Bytes by which the process may grow after the first tenth of a full run."""
 
@@ -48,9 +48,9 @@ _CLASSES: dict[str, Any] = {
     "GaussianCounter": GaussianCounter,
 }
 _PLAN = {
-    "Counter": (10**8, 1 << 20),
-    "Counter without horizon": (10**7, 1 << 19),
-    "GaussianCounter": (10**7, 1 << 19),
+    "Counter": (10**8, 3 * (1 << 17)),
+    "Counter without horizon": (10**7, 1 << 18),
+    "GaussianCounter": (10**7, 1 << 18),
 }
 """Steps: all of them, and in the small version."""
 

@@ -275,12 +275,12 @@ TestEvents = Events.TestCase
 TestDurable = Durable.TestCase
 
 for _machine, _examples in (
-    (TestBounded, 12),
-    (TestUnbounded, 6),
-    (TestGaussian, 6),
-    (TestEdit, 6),
-    (TestEvents, 6),
-    (TestDurable, 8),
+    (TestBounded, 10),
+    (TestUnbounded, 5),
+    (TestGaussian, 5),
+    (TestEdit, 4),
+    (TestEvents, 4),
+    (TestDurable, 5),
 ):
     _machine.settings = length(_examples)
 del _machine
