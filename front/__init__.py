@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trilift.artifacts import Artifact, Certificate, Provenance, catalogue, find, load, load_stage, save
     from trilift.counters import BiasedCounter, Counter, GaussianCounter
+    from trilift.counters.accounting import Budget
     from trilift.counters.edit.gaussian_cc import GaussianCC, HorizonGaussian
     from trilift.counters.edit.mechanism import ECC, SimECC
     from trilift.counters.edit.padding import EndingCounter
     from trilift.counters.edit.partition_cc import PartitionCC
+    from trilift.counters.frames import PrivateCumsum, private_cumsum
     from trilift.counters.turnstile import DistinctCounter, SecondMoment
     from trilift.factorize import SearchResult, estimate_cost, search_direct, search_stage
     from trilift.lift import (
@@ -48,6 +50,7 @@ _HOME = {
     "Artifact": "artifacts",
     "ArtifactFormatError": "lift",
     "BiasedCounter": "counters",
+    "Budget": "counters.accounting",
     "Certificate": "artifacts",
     "CertificateError": "lift",
     "Chain": "lift",
@@ -66,6 +69,7 @@ _HOME = {
     "ParameterError": "lift",
     "PartitionCC": "counters.edit.partition_cc",
     "Plan": "lift",
+    "PrivateCumsum": "counters.frames",
     "Provenance": "artifacts",
     "ReplayError": "lift",
     "SearchResult": "factorize",
@@ -85,6 +89,7 @@ _HOME = {
     "load_stage": "artifacts",
     "make_ledger": "stream",
     "plan": "lift",
+    "private_cumsum": "counters.frames",
     "save": "artifacts",
     "search_direct": "factorize",
     "search_stage": "factorize",
@@ -95,6 +100,7 @@ __all__ = [
     "Artifact",
     "ArtifactFormatError",
     "BiasedCounter",
+    "Budget",
     "Certificate",
     "CertificateError",
     "Chain",
@@ -112,6 +118,7 @@ __all__ = [
     "ParameterError",
     "PartitionCC",
     "Plan",
+    "PrivateCumsum",
     "Provenance",
     "ReplayError",
     "SearchResult",
@@ -132,6 +139,7 @@ __all__ = [
     "load_stage",
     "make_ledger",
     "plan",
+    "private_cumsum",
     "save",
     "search_direct",
     "search_stage",

@@ -33,7 +33,20 @@ THIRD_PARTY: dict[str, set[str] | None] = {
     "experiments": None,
     "front": None,
 }
-HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp", "numba"]
+HEAVY = [
+    "jax",
+    "jaxlib",
+    "optax",
+    "sympy",
+    "flint",
+    "scipy",
+    "matplotlib",
+    "pandas",
+    "opendp",
+    "numba",
+    "polars",
+    "dp_accounting",
+]
 
 
 def modules(room: str) -> list[Path]:

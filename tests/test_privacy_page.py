@@ -60,7 +60,7 @@ def counters(known: set[type[Any]]) -> set[str]:
         kind.__name__
         for kind in known - bases(known)
         if public_name(kind) and callable(getattr(kind, "privacy_statement", None))
-    }
+    } - AROUND
 
 
 def processes(known: set[type[Any]]) -> set[str]:

@@ -10,7 +10,7 @@ from threading import Timer
 import pytest
 from trilift.counters.durable import DurableCounter
 
-HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp"]
+HEAVY = ["jax", "jaxlib", "optax", "sympy", "flint", "scipy", "matplotlib", "pandas", "opendp", "polars"]
 MODULE = [sys.executable, "-m", "trilift"]
 
 

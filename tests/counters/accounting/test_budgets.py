@@ -22,6 +22,7 @@ from trilift import (
     StateError,
 )
 from trilift.counters.accounting import Budget, guarantee_of
+from trilift.counters.durable import DurableCounter
 from trilift.lift.errors import ArtifactFormatError
 from trilift.stream.gdp import epsilon_of_rho, ln_delta_bounds, ln_of, mu_for
 
@@ -354,3 +355,20 @@ def test_budgets_are_not_copied() -> None:
 
     with pytest.raises(StateError, match="not copied"):
         copy.copy(Budget(1))
+
+
+def test_durable_counters_and_their_forks_are_paid_for(tmp_path: Path) -> None:
+    budget = Budget(1)
+    with DurableCounter(tmp_path / "a", budget.charge(late(), by="folder")) as first:
+        assert budget.charged(first)
+        first.extend([1, 0, 1])
+        with pytest.raises(StateError, match="already charged"):
+            budget.charge(first, by="again")
+    with DurableCounter(tmp_path / "b", budget.charge(late(), by="fork"), fork=tmp_path / "a") as second:
+        assert second.step == 3
+        assert budget.charged(second)
+    with DurableCounter(tmp_path / "c", late(), fork=tmp_path / "a") as third:
+        assert not budget.charged(third)
+    assert budget.spent == {"epsilon": Fraction(2, 3)}
+    assert budget.charge(DurableCounter(tmp_path / "d", late()), by="made before").step == 0
+    assert budget.left == {"epsilon": 0}
