@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from trilift.counters import state as plain_states
+from trilift.counters.edit import ending_state as ending_states
 from trilift.counters.edit import gaussian_state as gaussian_states
 from trilift.counters.edit import state as edit_states
 from trilift.counters.edit.counter import EditCounter
 from trilift.counters.edit.gaussian_cc import PrefixGaussian
+from trilift.counters.edit.padding import EndingCounter
 from trilift.counters.released import as_array
 from trilift.counters.running import RunningCounter
 from trilift.counters.turnstile import state as turnstile_states
@@ -35,6 +37,7 @@ CLASSES = {
     "PartitionCC": "trilift.counters.edit.partition_cc",
     "GaussianCC": "trilift.counters.edit.gaussian_cc",
     "HorizonGaussian": "trilift.counters.edit.gaussian_cc",
+    "EndingCounter": "trilift.counters.edit.padding",
     "DistinctCounter": "trilift.counters.turnstile.distinct",
     "SecondMoment": "trilift.counters.turnstile.second_moment",
 }
@@ -145,6 +148,20 @@ class _Edit(_Sums):
         counter._start(counter._design, key, counter._stream_id, counter._simulated)
 
 
+class _Ending(_Edit):
+    def write(self, counter: Any, path: Path, key: bytes | None) -> None:
+        snapshot = counter._snapshot(counter._now)
+        if key is not None:
+            snapshot = dataclasses.replace(snapshot, inner=dataclasses.replace(snapshot.inner, key=key))
+        ending_states.write(path, snapshot)
+
+    def restart(self, counter: Any, key: bytes) -> None:
+        counter._start(counter._ending, key, counter._stream_id, counter._simulated)
+
+    def finish(self, counter: Any) -> Any:
+        return counter._finish()
+
+
 class _Prefix(_Edit):
     _states = gaussian_states
 
@@ -206,6 +223,7 @@ def kind_of(counter: Any) -> Kind:
 _KINDS: tuple[tuple[type, Kind], ...] = (
     (RunningCounter, _Plain()),
     (EditCounter, _Edit()),
+    (EndingCounter, _Ending()),
     (PrefixGaussian, _Prefix()),
     (TurnstileCounter, _Turnstile()),
 )

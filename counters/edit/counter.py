@@ -102,12 +102,17 @@ class EditCounter(EditShell):
 
     def _advance(self, inputs: Integers) -> Integers:
         """Take checked inputs of shape (k, 2), k >= 1, move the state, return the values shown."""
-        now, parts = self._now, []
+        now, shown = self._walked(self._now, inputs)
+        self._move(now)
+        return shown
+
+    def _walked(self, now: EditPosition, inputs: Integers) -> tuple[EditPosition, Integers]:
+        """Return the position after k >= 1 inputs, and the values shown; nothing moves."""
+        parts = []
         for begin in range(0, len(inputs), _CHUNK):
             now, shown = self._after(now, inputs[begin : begin + _CHUNK])
             parts.append(shown)
-        self._move(now)
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return now, np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _after(self, now: EditPosition, inputs: Integers) -> tuple[EditPosition, Integers]:
         k = len(inputs)

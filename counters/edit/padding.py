@@ -7,19 +7,30 @@ the end shown.
 
 from __future__ import annotations
 
+import os
+import threading
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn, Self
 
 import numpy as np
-from trilift.counters.edit.inputs import BOT, BotRule
+from trilift.counters.edit import ending_state as states
+from trilift.counters.edit.design import Design
+from trilift.counters.edit.inputs import BotRule
 from trilift.counters.edit.ledger import EditLedger, LedgerPart
-from trilift.counters.edit.mechanism import ECC, SimECC
+from trilift.counters.edit.mechanism import ECC, SimECC, class_of
+from trilift.counters.edit.position import EditPosition
+from trilift.counters.edit.shell import EditShell
+from trilift.counters.edit.svt import MOST_STEPS
 from trilift.counters.edit.words import delta_text
+from trilift.counters.position import Position
+from trilift.counters.released import as_array
 from trilift.counters.statement import number
 from trilift.lift.checks import choice, show, written
-from trilift.lift.errors import ParameterError, StateError
+from trilift.lift.errors import ParameterError, ReplayError, StateError
 from trilift.stream.gdp import ln_of
-from trilift.stream.keys import DigestBuilder, derive_key
+from trilift.stream.keys import DigestBuilder, Secret, derive_key
 from trilift.stream.keystream import Keystream
 from trilift.stream.laplace import SAMPLER_ID, LaplaceRows
 
@@ -50,7 +61,65 @@ def padding_offset(epsilon: Any, *, delta: Any) -> int:
     return 1 - (-need.numerator // need.denominator)
 
 
-class EndingCounter:
+@dataclass(frozen=True)
+class _Plan:
+    """What is public and fixed: the design of the counter inside, and the whole budget."""
+
+    design: Design
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def horizon(self) -> int | None:
+        """There is none."""
+        return None
+
+    @property
+    def rule(self) -> BotRule:
+        """What an input may be."""
+        return self.design.rule
+
+    @property
+    def offset(self) -> int:
+        """The middle of the number of steps after the end."""
+        return padding_offset(self.epsilon, delta=self.delta)
+
+    @property
+    def ledger(self) -> EditLedger:
+        """Where the budget goes: hiding the end, and the parts of the counter.
+
+        The excesses that hiding the end leaves are delta u/(1+u) at most; with x = epsilon/4, that is
+        (delta/2)(1 - tanh x), and tanh x >= x/(1+x), so its logarithm is at most ln(delta/2) - x/(1+x).
+        """
+        x = self.epsilon / 4
+        end = LedgerPart(
+            "end of the stream",
+            self.epsilon / 2,
+            ln_of(self.delta / 2)[1] - x / (1 + x),
+            f"the number of steps after the end: max(0, {self.offset} + Z), Z of scale 2/epsilon",
+        )
+        return EditLedger(self.epsilon, self.delta, (end, *self.design.ledger.parts))
+
+
+@dataclass(frozen=True, repr=False)
+class _EndingPosition:
+    """Where the counter inside stands, and whether the end was shown. Secret."""
+
+    inner: EditPosition
+    finished: bool
+
+
+class _Inside:
+    """In the place of a state file of the counter inside: it takes no steps by itself."""
+
+    def check(self) -> NoReturn:
+        raise StateError("this counter is a part of an EndingCounter: use that one")
+
+    def release(self) -> None:
+        """There is nothing to release."""
+
+
+class EndingCounter(EditShell):
     """Shows the running count of a stream that ends, under edit-differential privacy, its length included.
 
     Neighbours: extended edit. As edit neighbours, but an insertion that no BOT absorbs drops nothing: the
@@ -69,19 +138,22 @@ class EndingCounter:
     the offset m there is no privacy: a stream of n+1 steps can never show n. Theorem: new in this form;
     padding is an idea of Andersson, Chaturvedi, Henzinger, Safavi.
 
-    Errors after the true end are errors against the final count. The counter is not saved: a stream whose
-    process ends is lost with its key.
+    Errors after the true end are errors against the final count. N is a function of the key, so that a stream
+    that is continued, or ended again after a crash, ends at the same step.
 
     Args:
         epsilon: > 0, exact.
         delta: in (0, 1), exact.
         mechanism: "simecc" or "ecc".
         simulation_seed: noise that anybody can reproduce: no privacy.
+        state: a new file that always holds the state; continued by ``load(path, persist=True)``.
         options: further arguments of :class:`~trilift.counters.edit.mechanism.SimECC` or ECC: rate, base,
-            accounting, high, resolution, clip, display. No horizon, and no state.
+            accounting, high, resolution, clip, display. No horizon.
 
     Raises:
         ParameterError: an argument that is not acceptable.
+        StateError: the state file exists already, or is in use.
+        OSError: the state file cannot be written.
 
     >>> counter = EndingCounter(10, 1e-5, accounting="paper", simulation_seed=1)
     >>> shown = counter.extend([1] * 50)
@@ -92,6 +164,9 @@ class EndingCounter:
     (True, 'end of the stream')
     """
 
+    _most = MOST_STEPS
+    _now: _EndingPosition
+
     def __init__(
         self,
         epsilon: Any,
@@ -99,66 +174,50 @@ class EndingCounter:
         *,
         mechanism: str = "simecc",
         simulation_seed: int | None = None,
+        state: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
-        unknown = sorted(options.keys() & {"horizon", "state"})
-        if unknown:
-            raise ParameterError(f"a stream that ends takes no {unknown[0]}")
+        if "horizon" in options:
+            raise ParameterError("a stream that ends takes no horizon")
         eps, failure = written("epsilon", epsilon, above=0), written("delta", delta, above=0)
-        self._offset = padding_offset(eps, delta=failure)
-        self._epsilon, self._delta = eps, failure
+        padding_offset(eps, delta=failure)  # refuses what is out of range
         kind = _COUNTERS[choice("mechanism", mechanism, _COUNTERS)]
-        self._counter: SimECC | ECC = kind(eps / 2, failure / 2, simulation_seed=simulation_seed, **options)
-        self._finished = False
+        design = kind(eps / 2, failure / 2, simulation_seed=simulation_seed, **options).design
+        self._begin(_Plan(design, eps, failure), simulation_seed, state)
+
+    def _start(self, plan: _Plan, key: bytes, stream_id: bytes, simulated: bool) -> None:
+        self._ending, self._offset = plan, plan.offset
+        self._key, self._stream_id, self._simulated = key, stream_id, simulated
+        kind = class_of(plan.design)
+        self._counter: SimECC | ECC = kind.__new__(kind)
+        self._counter._start(plan.design, key, stream_id, simulated)
+        self._counter._held = _Inside()  # type: ignore[assignment]
+        digest = DigestBuilder("trilift/edit/ending/1").add("counter", self._counter._digest)
+        self._digest = digest.add("padding", self._padding_digest()).digest()
+        self._lock = threading.Lock()
+        self._now = _EndingPosition(self._counter._now, finished=False)
 
     def __repr__(self) -> str:
-        return f"EndingCounter(epsilon={self._epsilon}, step={self.step}, finished={self._finished})"
+        return f"EndingCounter(epsilon={self.epsilon}, step={self.step}, finished={self.finished})"
 
-    @property
-    def epsilon(self) -> Fraction:
-        """The epsilon that was asked for, exact."""
-        return self._epsilon
+    def _plan(self) -> _Plan:
+        return self._ending
 
-    @property
-    def delta(self) -> Fraction:
-        """The delta that was asked for, exact."""
-        return self._delta
+    def _places(self) -> int:
+        return self.rule.places
 
-    @property
-    def rule(self) -> BotRule:
-        """What an input may be."""
-        return self._counter.rule
-
-    @property
-    def step(self) -> int:
-        """Number of values shown so far: after the end, the padded length."""
-        return self._counter.step
+    def _log(self) -> Position:
+        return self._now.inner.log
 
     @property
     def finished(self) -> bool:
         """Whether the end has been shown."""
-        return self._finished
+        return self._now.finished
 
     @property
     def counter(self) -> SimECC | ECC:
         """The edit-private counter at (epsilon/2, delta/2): its design and ledger are public."""
         return self._counter
-
-    @property
-    def ledger(self) -> EditLedger:
-        """Where the budget goes: hiding the end, and the parts of the counter.
-
-        The excesses that hiding the end leaves are delta u/(1+u) at most; with x = epsilon/4, that is
-        (delta/2)(1 - tanh x), and tanh x >= x/(1+x), so its logarithm is at most ln(delta/2) - x/(1+x).
-        """
-        x = self._epsilon / 4
-        end = LedgerPart(
-            "end of the stream",
-            self._epsilon / 2,
-            ln_of(self._delta / 2)[1] - x / (1 + x),
-            f"the number of steps after the end: max(0, {self._offset} + Z), Z of scale 2/epsilon",
-        )
-        return EditLedger(self._epsilon, self._delta, (end, *self._counter.ledger.parts))
 
     def describe(self) -> str:
         """Return in words what the mechanism will do."""
@@ -172,57 +231,80 @@ class EndingCounter:
         return (
             "Neighbours: extended edit: as edit below, and the end of the stream may be one step later.\n"
             "Guarantee: all released values and their number are (epsilon, delta)-differentially private"
-            f" with epsilon = {number(self._epsilon)}, delta = {delta_text(self._delta)}: (epsilon/2,"
+            f" with epsilon = {number(self.epsilon)}, delta = {delta_text(self.delta)}: (epsilon/2,"
             " delta/2) for hiding the end, and as much for this counter:\n"
             + self._counter.privacy_statement()
             + f"\nBoth together:\n{self.ledger.as_text()}"
         )
 
-    def update(self, x: Any) -> Any:
-        """Take the next input and return the value shown after it.
-
-        Raises:
-            StateError: the stream has ended.
-            ParameterError: an input that is not acceptable.
-        """
-        self._check_open()
-        return self._counter.update(x)
-
-    def extend(self, values: Any) -> Integers:
-        """Take many inputs and return the value shown after each of them.
-
-        Raises:
-            StateError: the stream has ended.
-            ParameterError: an input that is not acceptable.
-        """
-        self._check_open()
-        return self._counter.extend(values)
+    # -- counting: update and extend as of every edit-private counter ---------------------------
 
     def finish(self) -> Integers:
         """End the stream: return the values shown after its true end, perhaps none. Their number is released.
 
-        Publish them one a step, as if the stream went on, and only then that it has ended.
+        Publish them one a step, as if the stream went on, and only then that it has ended. After a crash they
+        are asked for by their steps: ``update(None, step=N)``.
 
         Raises:
             StateError: the stream has ended already.
+            OSError: the state cannot be written; nothing was changed.
         """
-        self._check_open()
-        shown = self._counter.extend([BOT] * max(0, self._offset + self._draw()))
-        self._finished = True
+        with self._lock:
+            return self._finish()
+
+    def _finish(self) -> Integers:
+        steps = max(0, self._offset + self._draw())
+        self._check_room(steps)
+        now, shown = self._now.inner, np.zeros(0, dtype=np.int64)
+        if steps:
+            now, shown = self._counter._walked(now, np.tile(np.array([[0, 1]]), (steps, 1)))
+        self._move(_EndingPosition(now, finished=True))
+        return as_array(shown, self._places())
+
+    def _advance(self, inputs: Integers) -> Integers:
+        now, shown = self._counter._walked(self._now.inner, inputs)
+        self._move(_EndingPosition(now, finished=False))
         return shown
+
+    def _check_room(self, count: int) -> None:
+        if self.finished:
+            raise StateError("the stream has ended")
+        super()._check_room(count)
 
     def _draw(self) -> int:
         """Return Z, a function of the counter's key."""
-        scale = 2 / self._epsilon
-        digest = DigestBuilder("trilift/edit/padding/1").add("sampler", SAMPLER_ID).add("scale", scale)
+        scale = 2 / self.epsilon
         key = derive_key(
             self._counter._key,
             stream_id=self._counter._stream_id,
             purpose="edit/padding",
-            digest=digest.digest(),
+            digest=self._padding_digest(),
         )
         return LaplaceRows([scale]).sample(Keystream(key), 0, [0]).block(0)[0]
 
-    def _check_open(self) -> None:
-        if self._finished:
-            raise StateError("the stream has ended")
+    def _padding_digest(self) -> bytes:
+        digest = DigestBuilder("trilift/edit/padding/1").add("sampler", SAMPLER_ID)
+        return digest.add("scale", 2 / self.epsilon).digest()
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def _write(self, path: Path, position: Any) -> None:
+        states.write(path, self._snapshot(position))
+
+    def _snapshot(self, now: _EndingPosition) -> states.EndingSnapshot:
+        inner = replace(
+            self._counter._snapshot(now.inner), kind=type(self).__name__, digest=self._digest.hex()
+        )
+        return states.EndingSnapshot(inner, self.epsilon, self.delta, now.finished)
+
+    @classmethod
+    def _loaded(cls, path: Path) -> Self:
+        saved = states.read(path)
+        inner = saved.inner
+        counter = cls.__new__(cls)
+        plan = _Plan(inner.design, saved.epsilon, saved.delta)
+        counter._start(plan, Secret(inner.key), inner.stream_id, inner.simulated)
+        if inner.digest != counter._digest.hex():
+            raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
+        counter._now = _EndingPosition(inner.position, saved.finished)
+        return counter

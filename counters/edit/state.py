@@ -27,7 +27,7 @@ from trilift.counters.state_file import (
 from trilift.lift.errors import ArtifactFormatError, TriliftError
 from trilift.lift.integers import shrink
 
-__all__ = ["FORMAT", "Snapshot", "read", "write"]
+__all__ = ["FORMAT", "Snapshot", "read", "record_of", "snapshot_of", "write"]
 
 FORMAT = "trilift edit counter state"
 VERSION = 1
@@ -60,10 +60,13 @@ def write(path: Path, snapshot: Snapshot) -> None:
     Raises:
         OSError: the file cannot be written; what was there before is unchanged.
     """
+    write_record(path, record={"format": FORMAT, "version": VERSION, **record_of(snapshot)})
+
+
+def record_of(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what a file holds besides format and version."""
     now = snapshot.position
-    record = {
-        "format": FORMAT,
-        "version": VERSION,
+    return {
         "kind": snapshot.kind,
         "design": snapshot.design.record(),
         "digest": snapshot.digest,
@@ -79,7 +82,6 @@ def write(path: Path, snapshot: Snapshot) -> None:
         "pending": _pairs_record(now.schedule.pending),
         "recent": recent_record(now.log),
     }
-    write_record(path, record=record)
 
 
 def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Blueprint]) -> Snapshot:
@@ -103,12 +105,17 @@ def read(path: Path, *, kind: str, restored: Callable[[dict[str, Any]], Blueprin
     )
     try:
         check_checksum(record)
-        return _snapshot(record, restored)
+        return snapshot_of(record, restored)
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, TriliftError):
         raise ArtifactFormatError(f"{path}: damaged counter state") from None
 
 
-def _snapshot(record: dict[str, Any], restored: Callable[[dict[str, Any]], Blueprint]) -> Snapshot:
+def snapshot_of(record: dict[str, Any], restored: Callable[[dict[str, Any]], Blueprint]) -> Snapshot:
+    """Return what :func:`record_of` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, TriliftError: it is damaged.
+    """
     (key, stream_id), simulated = secrets_of(record), boolean(record["simulated"])
     digest = sha256_text(record["digest"])
     design = restored(record["design"])

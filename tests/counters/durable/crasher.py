@@ -17,7 +17,7 @@ from typing import Any
 
 from trilift.counters import BiasedCounter, Counter, GaussianCounter
 from trilift.counters.durable import DurableCounter
-from trilift.counters.edit import ECC, GaussianCC, HorizonGaussian, PartitionCC, SimECC
+from trilift.counters.edit import ECC, EndingCounter, GaussianCC, HorizonGaussian, PartitionCC, SimECC
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
 
 CHAIN = (*6 * ("stage-max-9",), "direct-max-4")
@@ -32,12 +32,13 @@ MAKERS: dict[str, Any] = {
     "PartitionCC": lambda: PartitionCC(1000, 1e-5, horizon=1000, simulation_seed=1),
     "GaussianCC": lambda: GaussianCC(10, 1e-5, simulation_seed=1),
     "HorizonGaussian": lambda: HorizonGaussian(10, 1e-5, horizon=1000, simulation_seed=1),
+    "EndingCounter": lambda: EndingCounter(2000, 1e-5, mechanism="ecc", base="cc", simulation_seed=3),
     "DistinctCounter": lambda: DistinctCounter(rho=10**5, horizon=1000, every=3, simulation_seed=1),
     "hybrid": lambda: DistinctCounter(rho=10**5, horizon=1000, method="hybrid", simulation_seed=1),
     "SecondMoment": lambda: SecondMoment(rho=1, horizon=1000, every=5, simulation_seed=1),
 }
 EVENTS = {"DistinctCounter", "hybrid", "SecondMoment"}
-EDIT = {"SimECC", "ECC", "PartitionCC", "GaussianCC", "HorizonGaussian"}
+EDIT = {"SimECC", "ECC", "PartitionCC", "EndingCounter", "GaussianCC", "HorizonGaussian"}
 
 
 def given(kind: str, step: int) -> tuple[Any, ...]:

@@ -1,14 +1,20 @@
 """Streams that end: the number of steps after the end hides a step, exactly."""
 
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from trilift.counters.durable import DurableCounter
+from trilift.counters.edit.gaussian_cc import GaussianCC
 from trilift.counters.edit.mechanism import SimECC
 from trilift.counters.edit.padding import EndingCounter, padding_offset
-from trilift.lift.errors import ParameterError, StateError
+from trilift.counters.state_file import write_record
+from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError, StateError
 from trilift.stream.keys import simulation_key
 
 
@@ -79,7 +85,7 @@ def test_after_the_end_nothing_is_taken() -> None:
             call()
 
 
-@pytest.mark.parametrize("options", [{"horizon": 10}, {"state": "x"}, {"mechanism": "cc"}, {"rate": -1}])
+@pytest.mark.parametrize("options", [{"horizon": 10}, {"mechanism": "cc"}, {"rate": -1}])
 def test_what_is_refused(options) -> None:
     with pytest.raises(ParameterError):
         EndingCounter(1, 1e-5, **options)
@@ -112,3 +118,83 @@ def test_words() -> None:
     assert repr(EndingCounter(10, 1e-5, simulation_seed=3, accounting="paper")) == (
         "EndingCounter(epsilon=10, step=0, finished=False)"
     )
+
+
+def test_a_stream_is_saved_and_ends_at_the_same_step(tmp_path: Path) -> None:
+    """Whenever it is saved and continued, before the end or after it, the values are those of one process."""
+    inputs: list[Any] = [1, None, 1, 0] * 20
+    whole = ending()
+    expected = [*whole.extend(inputs).tolist(), *whole.finish().tolist()]
+    counter = ending()
+    shown = counter.extend(inputs[:33]).tolist()
+    counter.save(tmp_path / "s.json")
+    counter = EndingCounter.load(tmp_path / "s.json", persist=True)
+    assert (counter.epsilon, counter.delta, counter.step) == (whole.epsilon, whole.delta, 33)
+    assert counter.ledger.as_text() == whole.ledger.as_text()
+    assert counter.update(inputs[32], step=33) == shown[-1]
+    shown += counter.extend(inputs[33:]).tolist()
+    counter.close()
+    with EndingCounter.load(tmp_path / "s.json", persist=True) as counter:
+        assert not counter.finished
+        shown += counter.finish().tolist()
+    assert shown == expected
+    assert len(shown) > len(inputs)
+    counter = EndingCounter.load(tmp_path / "s.json")
+    assert (counter.finished, counter.step) == (True, len(expected))
+    assert counter.update(None, step=len(expected)) == expected[-1]
+    for act in (lambda: counter.update(1), lambda: counter.extend([1]), counter.finish):
+        with pytest.raises(StateError, match="the stream has ended"):
+            act()
+    with pytest.raises(StateError, match="exists"):
+        EndingCounter(10, 1e-5, accounting="paper", state=tmp_path / "s.json")
+    with pytest.raises(ArtifactFormatError):
+        SimECC.load(tmp_path / "s.json")
+    with pytest.raises(StateError, match="a part of an EndingCounter"):
+        counter.counter.update(1)
+
+
+def test_states_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    counter = ending()
+    counter.extend([1, 0])
+    counter.save(path)
+    record = json.loads(path.read_text())
+    for change in (
+        {"epsilon": "11"},
+        {"delta": "1/3"},
+        {"finished": 1},
+        {"step": 3},
+        {"kind": "SimECC"},
+        {"version": 2},
+        {"format": "trilift edit counter state"},
+    ):
+        write_record(path, record=record | change)
+        with pytest.raises(ArtifactFormatError):
+            EndingCounter.load(path)
+    write_record(path, record=record | {"digest": "0" * 64})
+    with pytest.raises(ReplayError, match="another mechanism"):
+        EndingCounter.load(path)
+    write_record(path, record=record)
+    assert EndingCounter.load(path).step == 2
+
+
+def test_a_durable_stream_ends_once(tmp_path: Path) -> None:
+    whole = ending()
+    expected = [*whole.extend([1, 0, 1]).tolist(), *whole.finish().tolist()]
+    with DurableCounter(tmp_path / "kept", ending()) as counter:
+        counter.extend([1, 0, 1])
+        assert counter.finish().tolist() == expected[3:]
+    with DurableCounter.open(tmp_path / "kept") as counter:
+        assert (counter.finished, counter.step) == (True, len(expected))
+        for act in (counter.finish, lambda: counter.update(1)):
+            with pytest.raises(StateError, match="the stream has ended"):
+                act()
+        assert counter.released(1) == list(enumerate(expected, 1))  # for whoever lost the end of it
+    with DurableCounter(tmp_path / "other", GaussianCC(1, 1e-5)) as counter:
+        with pytest.raises(ParameterError, match="has no end to be shown"):
+            counter.finish()
+        assert isinstance(counter.update(1), float | int)
+
+
+def ending() -> EndingCounter:
+    return EndingCounter(2000, 1e-5, mechanism="ecc", base="cc", simulation_seed=3)
