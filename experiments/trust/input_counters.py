@@ -57,9 +57,15 @@ _STREAM: dict[str, Want] = {
 
 def _running() -> list[Entry]:
     """Counters of numbers."""
-    toeplitz = {"epsilon": 1, "delta": 0.001, "horizon": 30, "mechanism": "toeplitz", "simulation_seed": 5}
-    small = {"epsilon": 1, "horizon": 30, "chain": _CHAIN, "simulation_seed": 5}
-    delta = {"delta": number(0.125), "mechanism": word("toeplitz")}
+    toeplitz: dict[str, Any] = {
+        "epsilon": 1,
+        "delta": 0.001,
+        "horizon": 30,
+        "mechanism": "toeplitz",
+        "simulation_seed": 5,
+    }
+    small: dict[str, Any] = {"epsilon": 1, "horizon": 30, "chain": _CHAIN, "simulation_seed": 5}
+    delta: dict[str, Any] = {"delta": number(0.125), "mechanism": word("toeplitz")}
     found = [
         Entry(Counter, Counter, small, _STREAM),
         Entry(GaussianCounter, GaussianCounter, toeplitz, _STREAM | delta),
@@ -70,7 +76,7 @@ def _running() -> list[Entry]:
             _STREAM | delta | {"base": word("gaussian"), "mechanism": maybe(word("toeplitz"))},
         ),
     ]
-    vector = {**small, "dimension": 2}
+    vector: dict[str, Any] = {**small, "dimension": 2}
     found.append(Entry(Counter, Counter, vector, {"norm_bound": maybe(number(1)), "bounds": steps()}))
     unbounded = Kept(lambda: Counter(1, growth="tapered", simulation_seed=5))
     found += [
@@ -152,8 +158,8 @@ _DESIGNED = {
 
 def _edit() -> list[Entry]:
     """Counters of edit neighbours."""
-    fixed = {"epsilon": 1, "delta": 1e-3, "horizon": 50, "simulation_seed": 5}
-    designed = {**fixed, "base": "chain", "accounting": "sharp"}
+    fixed: dict[str, Any] = {"epsilon": 1, "delta": 1e-3, "horizon": 50, "simulation_seed": 5}
+    designed: dict[str, Any] = {**fixed, "base": "chain", "accounting": "sharp"}
     found = [
         Entry(SimECC, SimECC, designed, _EDIT | _DESIGNED),
         Entry(ECC, ECC, designed, _EDIT | _DESIGNED),
@@ -192,7 +198,7 @@ def _edit() -> list[Entry]:
         Entry(ECC.load, functools.partial(ECC.load, "nowhere"), {}, {"path": untried(), "persist": flag()}),
     ]
     design = make_design(1, delta=1e-3, horizon=50, base="chain")
-    seeded = {"design": untried(), "simulation_seed": maybe(whole(7)), "state": untried()}
+    seeded: dict[str, Any] = {"design": untried(), "simulation_seed": maybe(whole(7)), "state": untried()}
     found += [
         Entry(SimECC.of, SimECC.of, {"design": design, "simulation_seed": 5}, seeded),
         Entry(
@@ -225,13 +231,13 @@ def _edit() -> list[Entry]:
             | {"mechanism": word("ecc")},
         ),
     ]
-    budget = {
+    budget: dict[str, Any] = {
         "epsilon": number(1),
         "delta": number(0.125),
         "horizon": maybe(whole(50)),
         "rate": maybe(number(0.25)),
     }
-    inputs = {"inputs": untried()}
+    inputs: dict[str, Any] = {"inputs": untried()}
     found += [
         Entry(
             choose_design,
@@ -284,7 +290,7 @@ _EVENTS: dict[str, Want] = {
 
 def _turnstile() -> list[Entry]:
     """Counters of insertions and removals."""
-    fixed = {"epsilon": 1, "horizon": 60, "simulation_seed": 5}
+    fixed: dict[str, Any] = {"epsilon": 1, "horizon": 60, "simulation_seed": 5}
     found = [
         Entry(
             DistinctCounter,
@@ -315,7 +321,7 @@ def _turnstile() -> list[Entry]:
             },
         ),
     ]
-    rho = {"rho": 0.5, "horizon": 60, "simulation_seed": 5}
+    rho: dict[str, Any] = {"rho": 0.5, "horizon": 60, "simulation_seed": 5}
     found += [Entry(DistinctCounter, DistinctCounter, rho, {"rho": number(0.5)})]
     counter = Kept(lambda: DistinctCounter(**fixed))
     gaussian = DistinctCounter(**rho)

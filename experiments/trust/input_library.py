@@ -40,7 +40,7 @@ def _lift() -> list[Entry]:
     small = lift.Stage.plain(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [0, 1]]))
     pair = (np.array([[1.0, 0.0], [1.0, 1.0]]), np.eye(2))
     half = lift.Dyadic([1, 2], 1)
-    horizon = {"chain": chain, "horizon": 30}
+    horizon: dict[str, Any] = {"chain": chain, "horizon": 30}
     at: dict[str, Want] = {"chain": untried(), "horizon": whole(30, called="step")}
     found = [
         _entry(lift.Chain, {"top": top}, top=untried(), stages=untried()),
@@ -180,9 +180,9 @@ def _stream() -> list[Entry]:
     chain = chain_of(_CHAIN)
     scales = lift.horizon_scales(chain, 30, objective="max")
     ledger = stream.make_ledger(chain, 1, scales=scales)
-    secret = {"key": stream.simulation_key(1), "stream_id": bytes(16), "purpose": "trial"}
+    secret: dict[str, Any] = {"key": stream.simulation_key(1), "stream_id": bytes(16), "purpose": "trial"}
     noise = stream.Noise(chain, ledger, horizon=30, **secret)
-    wants = {
+    wants: dict[str, Any] = {
         "chain": untried(),
         "ledger": untried(),
         "horizon": whole(30),
@@ -190,7 +190,7 @@ def _stream() -> list[Entry]:
         "stream_id": untried(),
         "places": maybe(whole(2)),
     }
-    budget = {
+    budget: dict[str, Any] = {
         "chain": untried(),
         "scales": steps(),
         "change": number(2),
@@ -261,8 +261,8 @@ def _proofs() -> list[Entry]:
     half = Fraction(1, 2)
     square = lift.lower_ones(3)
     provenance = artifacts.Provenance(objective="max", size=9)
-    name = {"name": word()}
-    where = {"path": untried()}
+    name: dict[str, Any] = {"name": word()}
+    where: dict[str, Any] = {"path": untried()}
     return [
         *(
             _entry(f, {}, **name)

@@ -30,9 +30,9 @@ def entries() -> list[Entry]:
     n = neighbours
     x, y = [1, 0, None], [1, 1, None]
     seed: dict[str, Want] = {"stream": steps(), "seed": whole(3)}
-    ends = {"low": number(0), "high": number(1, called="low")}
-    letters = {"stream": steps(), "alphabet": steps()}
-    pairs = {"stream": steps(), "other": steps(called="streams")}
+    ends: dict[str, Any] = {"low": number(0), "high": number(1, called="low")}
+    letters: dict[str, Any] = {"stream": steps(), "alphabet": steps()}
+    pairs: dict[str, Any] = {"stream": steps(), "other": steps(called="streams")}
     found = [
         _entry(n.absorbing_step, {"stream": x, "at": 0}, stream=steps(), at=whole(0)),
         Entry(
