@@ -133,7 +133,8 @@ class NoiseBank:
         self._needed = [self.horizon]  # positions of every level
         for level in self._levels[:-1]:
             self._needed.append((self._needed[-1] - 1) // level.size + 1)
-        self._held: list[dict[int, tuple[FloatArray, float]]] = [{} for _ in self._levels]
+        # of every level: of which source, and blocks' values with their errors
+        self._held: list[tuple[Any, dict[int, tuple[FloatArray, float]]]] = [(None, {}) for _ in self._levels]
 
     def _make_digest(self) -> bytes:
         if isinstance(self.ledger, GaussianLedger):
@@ -226,9 +227,11 @@ class NoiseBank:
         first, last = int(positions[0]) // size, int(positions[-1]) // size
         if last - first > 1 or size * self.width > _MOST_HELD:
             return self._floats(index, positions)
-        held = self._held[index]
+        source, held = self._held[index]
+        if source is not self._source:
+            held = {}
         blocks = {block: held.get(block) or self._whole(index, block) for block in range(first, last + 1)}
-        self._held[index] = blocks  # one assignment: other threads see the old ones or these
+        self._held[index] = self._source, blocks  # one assignment: other threads see the old ones or these
         offset = first * size
         values = blocks[first][0] if first == last else np.concatenate([v for v, _ in blocks.values()])
         return values[positions - offset], max(error for _, error in blocks.values())

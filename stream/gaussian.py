@@ -218,7 +218,8 @@ class GaussianDraws:
             size[i, k] = self._deep_real(i, k)
         if not np.isfinite(size).all():
             raise StateError("a draw exceeds the range of float64")
-        return np.negative(size, out=size, where=self._negative)
+        # the sign of a draw is the top bit of its 64, as that of a float is
+        return np.asarray(np.copysign(size, self.raw.view(np.float64), out=size))
 
     @property
     def real_error(self) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from trilift.artifacts import load_stage, load_stage_l2
 from trilift.lift import Chain
 from trilift.lift.budget import horizon_scales
 from trilift.lift.errors import HorizonError, ParameterError, StateError
+from trilift.stream import bank as bank_module
 from trilift.stream import make_ledger
 from trilift.stream.bank import NoiseBank
 from trilift.stream.gaussian_ledger import make_gaussian_ledger
@@ -130,3 +131,26 @@ def test_refusals() -> None:
     with pytest.raises(StateError):
         copy.copy(noise)
     assert noise.range(3, 3).shape == (0, 2)
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_blocks_that_are_kept_do_not_matter(kind, monkeypatch) -> None:
+    """Pages forward, backward and scattered steps by one bank, beside a bank that keeps nothing."""
+    finest, top = [("stage-max-9", "direct-max-8"), ("stage-l2-max-9", "direct-l2-max-8")][kind == "gaussian"]
+    load, make = (load_stage, make_ledger) if kind == "laplace" else (load_stage_l2, make_gaussian_ledger)
+    chain = Chain(load(top), [load(finest), load(finest)])
+    ledger = make(chain, 1, scales=[1.0] * 3)
+
+    def fresh() -> NoiseBank:
+        secret = {"key": simulation_key(2), "stream_id": bytes(16), "purpose": "kept"}
+        return NoiseBank(chain, ledger, width=3, horizon=600, **secret)
+
+    rng, kept = np.random.default_rng(5), fresh()
+    pages = [np.arange(a, min(a + 29, 600)) for a in range(0, 600, 29)]
+    pages += pages[::-7] + [np.unique(rng.integers(0, 600, k)) for k in (1, 2, 5, 60)]
+    found = [kept.at(page).tolist() for page in pages]
+    assert any(held for _, held in kept._held)
+    monkeypatch.setattr(bank_module, "_MOST_HELD", 0)
+    plain = fresh()
+    assert [plain.at(page).tolist() for page in pages] == found
+    assert not any(held for _, held in plain._held)
