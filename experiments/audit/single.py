@@ -208,9 +208,7 @@ class EndingSubject(SingleSubject):
         return made  # type: ignore[no-any-return]
 
     def _shown(self, counter: Any, stream: Stream) -> Sequence[float]:
-        inner = counter._counter
-        inner._now = inner.__dict__.setdefault("_audit_start", inner._now)
-        counter._finished = False
+        counter._now = self._prototype._now  # before the first step, which is the same under every key
         shown = [*counter.extend(list(stream)).tolist(), *counter.finish().tolist()]
         tail = shown[-1] if shown else 0
         first = [*shown, *[tail] * self._seen][: self._seen]
