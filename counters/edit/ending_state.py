@@ -22,9 +22,10 @@ _MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class EndingSnapshot:
-    """What a file holds: the snapshot of the counter inside, epsilon and delta of both parts, the end."""
+    """What a file holds: the snapshot of the counter inside, its design, epsilon and delta of both parts."""
 
     inner: Snapshot
+    design: Design
     epsilon: Fraction
     delta: Fraction
     finished: bool
@@ -54,12 +55,12 @@ def read(path: Path) -> EndingSnapshot:
     record = kind_record(path, form=FORMAT, version=VERSION, kind=_KIND, what=what, max_bytes=_MAX_BYTES)
     try:
         check_checksum(record)
-        inner = snapshot_of(record, Design.from_record)
+        design = Design.from_record(record["design"])
+        inner = snapshot_of(record, lambda _: design)
         epsilon, delta = exact_number(record["epsilon"]), exact_number(record["delta"])
-        design = inner.design
         fits = (design.epsilon, design.delta, design.horizon) == (epsilon / 2, delta / 2, None)
         if not fits or not 0 < delta < 1 or epsilon <= 0:
             raise ValueError
-        return EndingSnapshot(inner, epsilon, delta, boolean(record["finished"]))
+        return EndingSnapshot(inner, design, epsilon, delta, boolean(record["finished"]))
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, TriliftError):
         raise ArtifactFormatError(f"{path}: damaged counter state") from None

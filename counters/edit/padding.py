@@ -295,14 +295,14 @@ class EndingCounter(EditShell):
         inner = replace(
             self._counter._snapshot(now.inner), kind=type(self).__name__, digest=self._digest.hex()
         )
-        return states.EndingSnapshot(inner, self.epsilon, self.delta, now.finished)
+        return states.EndingSnapshot(inner, self._ending.design, self.epsilon, self.delta, now.finished)
 
     @classmethod
     def _loaded(cls, path: Path) -> Self:
         saved = states.read(path)
         inner = saved.inner
         counter = cls.__new__(cls)
-        plan = _Plan(inner.design, saved.epsilon, saved.delta)
+        plan = _Plan(saved.design, saved.epsilon, saved.delta)
         counter._start(plan, Secret(inner.key), inner.stream_id, inner.simulated)
         if inner.digest != counter._digest.hex():
             raise ReplayError(f"{path}: the state belongs to another mechanism; it is not continued")
