@@ -12,7 +12,7 @@ __all__ = ["Event", "Goal", "best_event"]
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 
-_TAILS = 40
+_TAILS = 24
 _FEWEST = 8  # runs in the tail that a threshold leaves at least
 
 

@@ -2,8 +2,9 @@
 
 A batch is one object of the shipped class whose setup is that of the audited counter with ``width``
 coordinates: same chain, same ledger, same scales, one purpose a coordinate, as the class itself makes them
-for vectors. All values come from ``extend``. The noise of a batch is drawn once and serves every stream of the
-batch: what is compared are the laws of outputs of different streams, and runs of one stream stay independent.
+for vectors. All values come from ``extend``. The noise of a batch is drawn once and serves every stream of
+the batch: what is compared are the laws of outputs of different streams, and runs of one stream stay
+independent.
 """
 
 from __future__ import annotations

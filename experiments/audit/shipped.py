@@ -92,10 +92,18 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
     "counter-mean": lambda name, e: _counter(name, e, steps=4, horizon=4, objective="mean"),
     "counter-max": lambda name, e: _counter(name, e, steps=16, horizon=16),
     "counter-two-levels": lambda name, e: _counter(
-        name, e, steps=27, horizon=27, objective="mean", chain=_TWO, inputs=(1, 0.5), resolution=0.5
+        name,
+        e,
+        steps=27,
+        horizon=27,
+        objective="mean",
+        chain=_TWO,
+        inputs=(1, 0.5),
+        resolution=0.5,
+        width=256,
     ),
     "counter-two-levels-max": lambda name, e: _counter(
-        name, e, steps=27, horizon=27, chain=("stage-max-9", "direct-max-4")
+        name, e, steps=27, horizon=27, chain=("stage-max-9", "direct-max-4"), width=256
     ),
     "counter-three-levels": lambda name, e: _counter(
         name, e, steps=100, horizon=100, objective="mean", chain=_THREE, width=256

@@ -15,7 +15,7 @@ __all__ = ["PART", "measure", "tried"]
 
 PART = "faults"
 
-_QUICK = ("scale-halved", "half-even", "coarse-lattice")
+_QUICK = ("half-even", "coarse-lattice")
 
 
 def tried(fault: Fault, *, planted: bool, runs: int, seed: int) -> AuditResult:
@@ -50,7 +50,7 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
         )
     note = (
         "Each fault is put into the shipped code from outside, and the mechanism is audited at a claim of"
-        f" epsilon 1. A fault counts as caught if the claim is refuted (confidence {CONFIDENCE:g}), and the same"
-        " audit without the fault finds the claim consistent."
+        f" epsilon 1. A fault counts as caught if the claim is refuted (confidence {CONFIDENCE:g}), and the"
+        " same audit without the fault finds the claim consistent."
     )
     return {"part": PART, "full": full, "rows": rows, "note": note}
