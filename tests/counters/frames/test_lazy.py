@@ -30,7 +30,7 @@ def test_lazy_is_eager(engine: Any, table: Path) -> None:
 
 def test_several_streaming_batches_are_one_stream(tmp_path: Path) -> None:
     """A table of more rows than a batch has: the engine must hand it over whole."""
-    many = pl.DataFrame({"t": range(300_000)}).with_columns(x=pl.col("t") % 2)
+    many = pl.DataFrame({"t": range(150_000)}).with_columns(x=pl.col("t") % 2)
     many.write_csv(tmp_path / "many.csv")
     sums = PrivateCumsum("x", order="t", epsilon=1)
     lazy = sums.apply(pl.scan_csv(tmp_path / "many.csv")).collect(engine="streaming")

@@ -46,11 +46,11 @@ def test_rows_of_one_person() -> None:
 
 
 def test_noise_is_fresh_and_around_the_sums() -> None:
-    """40 invocations at epsilon 1: the mean of the last value lies within 6 standard errors but with 2e-9."""
+    """20 invocations at epsilon 1: the mean of the last value lies within 6 standard errors but with 2e-9."""
     counts = make_measurement(lambda: Counter(1, horizon=4))
-    last = [counts([1, 1, 1, 1])[-1] for _ in range(40)]
+    last = [counts([1, 1, 1, 1])[-1] for _ in range(20)]
     assert len(set(last)) > 3
-    assert abs(sum(last) / 40 - 4) < 6 * Counter(1, horizon=4).sd(4) / 40**0.5
+    assert abs(sum(last) / 20 - 4) < 6 * Counter(1, horizon=4).sd(4) / 20**0.5
 
 
 def test_gaussian_counters_are_zcdp() -> None:
