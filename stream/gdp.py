@@ -138,6 +138,9 @@ def mu_for(epsilon: Any, *, ln_delta: Any) -> Fraction:
     e, target = _epsilon(epsilon), _ln_delta(ln_delta)
 
     def private(mu: Fraction) -> bool:
+        x = e / mu - mu / 2
+        if x > 0 and x * x >= -2 * target:
+            return True  # delta <= Phi(-x) <= exp(-x^2 / 2), where balls may give up on numbers so small
         return decide(lambda: _ln_delta_ball(e, mu) - ball(target))
 
     low = Fraction(1)

@@ -214,3 +214,13 @@ def test_an_undecided_comparison_is_no_proof() -> None:
 def test_a_width_that_cannot_be_had() -> None:
     with pytest.raises(ParameterError, match="could not be enclosed"):
         balls.narrow(lambda: balls.ball(0).log(), bits=10)
+
+
+@pytest.mark.parametrize("epsilon", [4 * 10**6, 9999999, 10**7])
+@pytest.mark.parametrize("ln_delta", [-1, Fraction(-13815, 1000), -(10**7)])
+def test_the_largest_epsilons_are_calibrated_too(epsilon, ln_delta) -> None:
+    """Their trial values of mu have a delta of e^-10^13 and less, of which balls know nothing."""
+    mu = mu_for(epsilon, ln_delta=ln_delta)
+    assert ln_delta_bounds(epsilon, mu=mu)[1] <= ln_delta
+    above = mu * (1 + Fraction(1, 1 << 46))
+    assert ln_delta_bounds(epsilon, mu=above)[0] > ln_delta
