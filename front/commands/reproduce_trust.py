@@ -46,11 +46,11 @@ def command(
     """Try everything again."""
     from trilift.arguments import whole
     from trilift.experiments.trust.page import write_page
-    from trilift.experiments.trust.parts import failures, measure_part, present, save_result
+    from trilift.experiments.trust.parts import PARTS, failures, measure_part, save_result
     from trilift.lift.checks import choice, integer
     from trilift.output import note, print_json, print_table
 
-    chosen = [choice("part", name, present()) for name in part or present()]
+    chosen = [choice("part", name, PARTS) for name in part or PARTS]
     number = integer("seed", whole("seed", seed), minimum=0)
     measurements = None if out is None else out / "measurements"
     if measurements is not None:

@@ -26,7 +26,6 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         return types.SimpleNamespace(measure=measure)
 
     monkeypatch.setattr(parts, "import_module", lambda name: module(name.rsplit(".", 1)[1]))
-    monkeypatch.setattr(parts, "present", lambda: ("soak", "kills"))
 
 
 @pytest.mark.usefixtures("short")
