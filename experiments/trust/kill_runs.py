@@ -18,16 +18,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import trilift.counting
-from trilift.cli import main as command_line
 from trilift.counters import Counter, GaussianCounter
 from trilift.counters.durable import DurableCounter
 from trilift.counters.edit import ECC, GaussianCC, HorizonGaussian, PartitionCC, SimECC
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
-from trilift.counting import value_text
 
 __all__ = ["COMMAND", "MAKERS", "killed_command", "killed_counter"]
 
@@ -165,12 +163,16 @@ def killed_counter(kind: str, *, points: int, seed: int) -> dict[str, Any]:
 
 def killed_command(*, points: int, seed: int) -> dict[str, Any]:
     """Kill ``trilift count FILE --state DIR --out OUT``, so many times; the last run of each is not."""
+    counting, command_line = (
+        import_module("trilift.counting"),
+        import_module("trilift.cli").main,
+    )  # the program
     instants, held, tried, steps = random.Random(seed), 0, 0, 0
     inputs = [_given("", step)[0] for step in range(1, _LINES + 1)]
     Path("in.csv").write_text("\n".join(["x", *map(str, inputs), ""]))
     make = MAKERS["HorizonGaussian"]
     values = make().extend(inputs).tolist()
-    rows = [f"{step},{value_text(value)}" for step, value in enumerate(values, 1)]
+    rows = [f"{step},{counting.value_text(value)}" for step, value in enumerate(values, 1)]
     whole = "\n".join(["step,released", *rows, ""]).encode()
     reach, life = 0.0, 0
     while tried < points and life < points + 20:
@@ -179,7 +181,7 @@ def killed_command(*, points: int, seed: int) -> dict[str, Any]:
         DurableCounter(folder, make(), journal_bytes=2000).close()
 
         def run(out: Path = out, folder: Path = folder) -> None:
-            trilift.counting._BATCH = _BATCH
+            counting._BATCH = _BATCH
             arguments = ["count", "in.csv", "--column", "x", "-q", "--state", str(folder), "--out", str(out)]
             os.dup2(os.open("said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
             code = command_line(arguments)
