@@ -15,11 +15,11 @@ __all__ = ["BankSubject", "ReplayedSubject"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_AGAIN = 3
+_AGAIN = 7
 
 
 class ReplayedSubject(RunningSubject):
-    """A counter that is asked for its last step three more times: whatever it says is released."""
+    """A counter that is asked for its last step seven more times: whatever it says is released."""
 
     def _asked(self, counter: Any, inputs: Array) -> Array:
         released = [np.asarray(counter.extend(inputs))]
@@ -29,14 +29,13 @@ class ReplayedSubject(RunningSubject):
         return np.concatenate(released)
 
     def statistics(self, pair: Pair, values: Array) -> Mapping[str, Array]:
-        """The sum of the scores of all answers."""
-        found: dict[str, Array] = {}
+        """The sum of the likelihood ratios of all answers: with fresh noise, the ratio of all of them."""
+        first, second = self._numbers(pair.first)[:, 0], self._numbers(pair.second)[:, 0]
+        answer, total = values[:, : self._steps].astype(np.float64), np.zeros(len(values))
         for k in range(_AGAIN + 1):
-            answer = values[:, : self._steps].copy()
             answer[:, -1] = values[:, self._steps - 1 + k]
-            for name, score in super().statistics(pair, answer).items():
-                found[name] = found[name] + score if name in found else score
-        return found
+            total += self._ratios.statistics(first, second, answer)["likelihood ratio"]
+        return {"likelihood ratio of all answers": total}
 
 
 class BankSubject(RunningSubject):
