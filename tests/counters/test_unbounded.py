@@ -210,3 +210,21 @@ def test_simultaneous_intervals_hold() -> None:
     failures = int((np.abs(released) > widths[:, None]).any(axis=0).sum())
     assert failures <= 40
     assert int((np.abs(released) > 0.5 * widths[:, None]).any(axis=0).sum()) > 40
+
+
+@pytest.mark.parametrize("power", [460, -460])
+def test_no_epoch_is_refused_later(power) -> None:
+    """What is accepted when the counter is made is accepted by its last epoch too."""
+    change = Fraction(2) ** power
+    counter = Counter(1 / change, growth="doubling", simulation_seed=1)
+    layout = counter.setup.layout
+    last = len(layout.shares) - 1
+    made = counter._made.counters(last, layout.length(last), layout.shares[last], ["counter/0"])
+    assert made[0].ledger.spent <= counter.epsilon
+    with pytest.raises(ParameterError, match=r"change / epsilon must be between 2\^-460 and 2\^460"):
+        Counter(1 / (change * Fraction(2) ** (1 if power > 0 else -1)), simulation_seed=1)
+
+
+def test_gaussian_counters_without_horizon_have_the_same_limit() -> None:
+    with pytest.raises(ParameterError, match="change / mu"):
+        GaussianCounter(1, 1e-6, bounds=(0, 2**500), simulation_seed=1)
