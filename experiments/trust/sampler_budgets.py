@@ -43,6 +43,8 @@ def _tried(kind: Kind, budget: Any, seed: int) -> tuple[str | None, str]:
         text = str(error)
         named = kind.budget in text or "mu" in text or (budget is None and "epsilon" in text)
         return (None if named and "\n" not in text else f"refused without its name: {text}"), "refused"
+    except Exception as error:
+        return f"failed: {error!r}", "failed"
     if any(budget is bad for bad in REFUSED):
         return "accepted", "made"
     released = kind.feed(counter)

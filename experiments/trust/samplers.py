@@ -72,7 +72,7 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
         ("laplace", laplace, REFUSED_LAPLACE),
         ("gaussian", gaussian, REFUSED_GAUSSIAN),
     ):
-        count = 20000 if full else 500
+        count = 8000 if full else 500
         tests = [
             (f"{scale}", p > ALPHA)
             for index, scale in enumerate(scales)
