@@ -181,6 +181,7 @@ def test_blocks() -> None:
     assert 110 <= block_length(make_budget(rho=Fraction(1, 2)), common=common) <= 140
     assert block_length(make_budget(1), common=common) > 1000
     assert block_length(make_budget(1), common=Common(10, 5, None, Fraction(1, 100))) == 10
+    assert block_length(make_budget(10**400), common=common) == 1  # past the range of floats
 
 
 @pytest.mark.slow
