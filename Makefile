@@ -9,7 +9,7 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz lint format wheel clean
+.PHONY: help demo test soak fuzz lint format wheel sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -37,6 +37,9 @@ format: $(VENV)/.installed-dev ## let ruff rewrite the sources
 
 wheel: $(BIN)/python ## build dist/trilift-*.whl
 	.ci/wheel $(BIN)/python dist
+
+sbom: $(VENV)/.installed-dev ## write dist/trilift.cdx.json: the SBOM (CycloneDX) of a plain install
+	.ci/sbom $(BIN)/python dist/trilift.cdx.json
 
 clean: ## remove everything that make and the tools have made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output fuzz-output

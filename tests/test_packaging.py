@@ -1,6 +1,7 @@
 """The wheel carries all of trilift and nothing else, and the tests meet an installed copy."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import trilift
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -101,7 +103,10 @@ def test_wheel_holds_only_trilift(wheel_names: list[str]) -> None:
     assert {name.split("/")[0] for name in wheel_names} == {"trilift", f"trilift-{version}.dist-info"}
     assert not [name for name in wheel_names if "stray" in name]
     suffixes = {Path(name).suffix for name in wheel_names if name.startswith("trilift/")}
-    assert suffixes <= {".py", ".typed", ".npz", ".json"}
+    assert suffixes <= {".py", ".typed", ".npz", ".json", ""}
+    assert [name for name in wheel_names if name.startswith("trilift/") and not Path(name).suffix] == [
+        "trilift/artifacts/SHA256SUMS"
+    ]
 
 
 @pytest.mark.slow
@@ -114,3 +119,38 @@ def test_wheel_holds_all_of_trilift(wheel_names: list[str]) -> None:
                 expected.add(f"{name.replace('.', '/')}/{inside}")
     assert expected <= set(wheel_names), expected - set(wheel_names)
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel_names)
+
+
+PINS = sorted((ROOT / ".ci" / "pins").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", PINS, ids=lambda path: str(path.stem))
+def test_pins_fit_what_the_project_asks_for(path: Path) -> None:
+    """Made again with .ci/pin after a change of the dependencies."""
+    comment, *lines = path.read_text(encoding="ascii").splitlines()
+    assert comment.startswith(f"# For {path.stem}. ")
+    pinned = {}
+    for line in lines:  # nothing but names, versions and hashes: no hosts, no options
+        found = re.fullmatch(r"([a-z0-9-]+)==(\S+) --hash=sha256:[0-9a-f]{64}", line)
+        assert found, line
+        pinned[found[1]] = found[2]
+    assert lines == sorted(lines, key=lambda line: line.split("==")[0])
+    extras, waiting = PROJECT["project"]["optional-dependencies"], ["test", "dev"]
+    asked = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
+    while waiting:
+        for need in map(Requirement, extras[waiting.pop()]):
+            if need.name == "trilift":
+                waiting += need.extras
+            else:
+                asked.append(str(need))
+    for need in map(Requirement, asked):
+        version = pinned[re.sub(r"[-_.]+", "-", need.name).lower()]
+        assert need.specifier.contains(version, prereleases=True), (need, version)
+
+
+def test_ci_installs_the_pins_by_hash() -> None:
+    assert PINS
+    install = (ROOT / ".ci" / "install").read_text(encoding="utf-8")
+    assert "--require-hashes --no-deps -r \"$3\"" in install
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert '"$here/install" "$python" test,dev "$pins"' in run
