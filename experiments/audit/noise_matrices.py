@@ -52,7 +52,12 @@ def matrices(process: Any, horizon: int) -> Matrices:
         column = left_floats(process.horizon)[:horizon]
         at = np.subtract.outer(np.arange(horizon), np.arange(horizon))
         L = np.where(at >= 0, column[np.abs(at)], 0.0)
-        return Matrices(L, np.linalg.solve(L, np.tri(horizon)), np.full(horizon, float(process.sigma)), True)
+        return Matrices(
+            L,
+            np.asarray(np.linalg.solve(L, np.tri(horizon)), dtype=np.float64),
+            np.full(horizon, float(process.sigma)),
+            True,
+        )
     if isinstance(process, EpochNoise):
         return _epochs(process, horizon)
     raise TypeError(f"no matrices are known of {type(process).__name__}")

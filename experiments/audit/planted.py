@@ -27,8 +27,7 @@ from trilift.stream.chain_noise import ChainNoise
 from trilift.stream.evaluate import Evaluator
 from trilift.stream.keys import derive_key
 from trilift.stream.laplace import LaplaceRows
-from trilift.stream.ledger import split_budget
-from trilift.stream.levels import LevelLedger
+from trilift.stream.levels import LevelLedger, split_budget
 from trilift.stream.noise import Noise
 
 __all__ = ["FAULTS", "Fault"]
@@ -87,7 +86,7 @@ def _half_even() -> Iterator[None]:
 
     def rounded(self: Evaluator, steps: Array, *, places: int, inflate: float = 0.0) -> Array:
         values, _ = self.floats(steps)  # few binary places: exact
-        return np.rint(np.ldexp(values, places)).astype(np.int64)
+        return np.asarray(np.rint(np.ldexp(values, places)).astype(np.int64))
 
     with patch.object(Evaluator, "rounded", rounded):
         yield
@@ -101,7 +100,8 @@ def _fresh_on_replay() -> Iterator[None]:
     def update(self: Any, x: Any, *, step: int | None = None) -> Any:
         if step is None or step > self.step:
             return shipped(self, x, step=step)
-        fresh: Any = type(self).__new__(type(self))
+        kind: Any = type(self)
+        fresh = kind.__new__(kind)
         fresh._begin(self._setup, next(asked), None)
         sums = shift_left(np.array([self._now.counts]), self._setup.output_places - self._setup.rule.places)
         return self._shown(add(sums, fresh._stacked(step - 1, step))[0])
@@ -120,7 +120,7 @@ def _float_laplace() -> Iterator[None]:
         scales = np.array([float(scale) for scale in self.ledger.scales])[dense.level]
         signs = source.choice([-1.0, 1.0], size=scales.size)
         z = signs * scales * np.log1p(-source.random(scales.size))
-        return np.rint(np.ldexp(dense.L.to_float()[steps] @ z, self.places)).astype(np.int64)
+        return np.asarray(np.rint(np.ldexp(dense.L.to_float()[steps] @ z, self.places)).astype(np.int64))
 
     with patch.object(ChainNoise, "_rounded", rounded):
         yield

@@ -211,7 +211,7 @@ class RunningSubject(Subject):
         scale = 1 << self._setup.output_places
         if values.dtype == object:
             return np.array([int(v * scale) for v in values.ravel()], dtype=np.int64).reshape(values.shape)
-        return np.ldexp(values.astype(np.float64), self._setup.output_places).astype(np.int64)
+        return np.asarray(np.ldexp(values.astype(np.float64), self._setup.output_places).astype(np.int64))
 
     def _numbers(self, stream: Stream) -> Array:
         """Return a stream as floats (steps, dimension)."""

@@ -132,7 +132,7 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
     ),
     "counter-fine": lambda name, e: _counter(name, e, steps=1, horizon=1, output_resolution=_FINEST),
     "counter-replayed": lambda name, e: _counter(
-        name, e, steps=2, horizon=2, objective="mean", kind=ReplayedSubject
+        name, e, steps=1, horizon=1, objective="mean", kind=ReplayedSubject
     ),
     "counter-vectors": lambda name, e: _counter(
         name, e, steps=3, horizon=4, objective="mean", dimension=3, norm_bound=1, changed=_VECTORS

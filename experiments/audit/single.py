@@ -145,7 +145,8 @@ def _remade(prototype: Any) -> Callable[[int], Any]:
     """Return a maker of counters with the prototype's public design and new keys."""
 
     def fresh(seed: int) -> Any:
-        counter = type(prototype).__new__(type(prototype))
+        kind: Any = type(prototype)
+        counter = kind.__new__(kind)
         counter._begin(prototype._plan(), seed, None)
         return counter
 
@@ -244,7 +245,8 @@ def turnstile_subject(name: str, prototype: Any, *, epsilon: Fraction, delta: Fr
     """
 
     def fresh(seed: int) -> Any:
-        counter = type(prototype).__new__(type(prototype))
+        kind: Any = type(prototype)
+        counter = kind.__new__(kind)
         counter._begin(prototype.blueprint, seed=seed, state=None, encode=None)
         return _Watched(counter)
 

@@ -15,11 +15,11 @@ __all__ = ["BankSubject", "ReplayedSubject"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_AGAIN = 7
+_AGAIN = 3
 
 
 class ReplayedSubject(RunningSubject):
-    """A counter that is asked for its last step seven more times: whatever it says is released."""
+    """A counter that is asked for its last step three more times: whatever it says is released."""
 
     def _asked(self, counter: Any, inputs: Array) -> Array:
         released = [np.asarray(counter.extend(inputs))]
