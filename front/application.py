@@ -25,6 +25,7 @@ from trilift.commands import (
     inspect,
     optimize,
     plan,
+    plot,
     reproduce,
     runs,
 )
@@ -64,6 +65,7 @@ def _options(
 
 for _module in (count, distinct, f2, plan, artifacts, inspect, certify, importing, exporting):
     app.command(_module.NAME)(_module.command)
+app.add_typer(plot.app, name=plot.NAME)
 app.add_typer(optimize.app, name="optimize")
 app.command(runs.NAME)(runs.command)
 app.add_typer(reproduce.app, name=reproduce.NAME)

@@ -9,7 +9,7 @@ import numpy as np
 from trilift.lift.errors import ParameterError
 from trilift.output import print_json, print_pairs, print_table, write
 
-__all__ = ["plan_swap"]
+__all__ = ["plan_swap", "planned_variances"]
 
 _NOMINAL = 10**5
 _POINTS = 1 << 15
@@ -46,8 +46,9 @@ def plan_swap(
     points = np.unique(np.linspace(0, steps - 1, min(steps, _POINTS)).astype(np.int64))
     variants = []
     for options in _options(delta, steps, unbounded):
-        counter = _counter(epsilon, delta, None if unbounded else steps, {**options, "objective": wanted})
-        variances = _variances(counter.setup, points)
+        variances = planned_variances(
+            epsilon, delta, None if unbounded else steps, points, objective=wanted, **options
+        )
         errors = {"max_se": float(variances.max()), "mean_se": float(variances.mean())}
         variants.append({"mechanism": "chain", "growth": None, **options, **errors})
     variants.sort(key=lambda variant: float(variant[f"{wanted}_se"]))
@@ -86,17 +87,30 @@ def _options(delta: Fraction | None, steps: int, unbounded: bool) -> list[dict[s
     return [{"mechanism": name} for name in names]
 
 
-def _counter(epsilon: Fraction, delta: Fraction | None, horizon: int | None, options: dict[str, Any]) -> Any:
+def planned_variances(
+    epsilon: Fraction, delta: Fraction | None, horizon: int | None, points: Any, **options: Any
+) -> Any:
+    """Return the variances that a counter's releases would have, which do not depend on its key.
+
+    Args:
+        epsilon: > 0.
+        delta: None for Laplace noise, else for Gaussian.
+        horizon: None for a counter without one.
+        points: 0-based steps, shape (k,).
+        **options: of :class:`trilift.Counter` or :class:`trilift.GaussianCounter`.
+
+    Returns:
+        Shape (k,), in squared units of the count.
+
+    Raises:
+        ParameterError, HorizonError: as making the counter.
+    """
     from trilift.counters import Counter, GaussianCounter
-
-    if delta is None:
-        return Counter(epsilon, horizon=horizon, **options)
-    return GaussianCounter(epsilon, delta, horizon=horizon, **options)
-
-
-def _variances(setup: Any, points: Any) -> Any:
-    """Return variances at 0-based steps, in squared units of the count; they do not depend on the key."""
     from trilift.stream.keys import simulation_key
 
+    if delta is None:
+        setup: Any = Counter(epsilon, horizon=horizon, **options).setup
+    else:
+        setup = GaussianCounter(epsilon, delta, horizon=horizon, **options).setup
     noises, _ = setup.processes(purposes=["plan"], key=simulation_key(0), stream_id=bytes(16), epochs={})
     return noises[0].variance(points)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from trilift.lift import trees
 from trilift.lift.chain import Chain
 from trilift.lift.checks import choice, integer
@@ -35,7 +36,15 @@ from trilift.lift.tree_costs import (
     smooth_binary_tree_cost,
 )
 
-__all__ = ["NAMES", "PAPER_NORMS", "leading_constants", "plain_stage", "price", "stream_chain"]
+__all__ = [
+    "NAMES",
+    "PAPER_NORMS",
+    "leading_constants",
+    "plain_stage",
+    "price",
+    "step_errors_sq",
+    "stream_chain",
+]
 
 PAPER_SIZE = 1024
 PAPER_NORMS = {"max": (3.8417, 1.8730), "mean": (14.3098, 15.3661 / math.sqrt(PAPER_SIZE))}
@@ -180,6 +189,45 @@ def price(name: str, horizon: int, *, objective: str = "max", arity: int | None 
     levels = _tree_levels(name, tree)
     # Entries of a tree's R are 0 and 1, so that both norms of a column count the same ones.
     return MechanismCost(name, tree.name, tree.horizon, objective, levels, b, b, *rows_exact, *rows_exact)
+
+
+def step_errors_sq(
+    name: str, steps: Any, *, horizon: int, objective: str = "max", arity: int | None = None
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the squared errors of single steps at epsilon = 1, of the mechanism that :func:`price` prices.
+
+    Args:
+        name: one of :data:`NAMES` but "paper", of which only norms are published.
+        steps: 1-based steps, shape (k,).
+        horizon: number of steps n.
+        objective: as for :func:`price`.
+        arity: as for :func:`price`.
+
+    Returns:
+        2 |L_t|^2 |R|^2, shape (k,).
+
+    Raises:
+        ParameterError: as :func:`price`; "paper"; a step that is not in 1..horizon.
+
+    >>> step_errors_sq("kary", [1, 287, 288], horizon=288, arity=17).tolist()
+    [8.0, 248.0, 256.0]
+    """
+    if name == "paper":
+        raise ParameterError("paper: only norms are published, no errors of single steps")
+    choice("mechanism", name, NAMES)
+    choice("objective", objective, ("max", "mean"))
+    options = _options(name, objective, arity)
+    at = [integer("step", int(step), minimum=1, maximum=horizon) for step in steps]
+    if name == "toeplitz-sqrt":
+        b: float = toeplitz_cost(horizon).sensitivity
+        rows = np.array([toeplitz_cost(t).max_row_norm_sq for t in at])  # those of a row grow with the step
+        return np.asarray(2.0 * b * b * rows)
+    tree = _TREES[name].cost(horizon, objective=objective, **options)
+    if isinstance(tree, TreeCost):
+        rows = tree.row_norms_sq(np.array(at, dtype=np.int64))
+    else:
+        rows = np.array([float(tree.row_norm_sq(t)) for t in at])
+    return np.asarray(2.0 * tree.sensitivity**2 * rows)
 
 
 def _tree_levels(name: str, tree: TreeCost | HonakerCost) -> tuple[Level, ...]:

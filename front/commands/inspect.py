@@ -119,14 +119,7 @@ def _sparsity(stage: Stage) -> dict[str, float]:
 
 
 def _draw(artifact: Artifact, png: Path, horizon: int | None, *, proved: bool) -> None:
-    from trilift.lifted import lifted_factors
-    from trilift.pictures import draw_factors
+    from trilift.experiments.figures import save_png
+    from trilift.factor_pictures import artifact_figure
 
-    stage = artifact.stage.to_float()
-    name = artifact.name if proved else f"{artifact.name} (NOT verified)"
-    if horizon is None:
-        title = f"{name}: T = A B" if stage.is_plain else f"{name}: T = A B + w (1 - v)ᵀ"
-        return draw_factors(stage.A, stage.B, png, names=("A", "B"), title=title)
-    L, R, what = lifted_factors(artifact, horizon=horizon)
-    what = what if proved else f"{what} (NOT verified)"
-    return draw_factors(L, R, png, names=("L", "R"), title=f"{what}: T = L R for {horizon} steps")
+    save_png(artifact_figure(artifact, horizon=horizon, proved=proved), png)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trilift.lift import Plan, Stage
     from trilift.lift.mechanism_cost import MechanismCost
 
-__all__ = ["NAME", "best_plan", "command", "plan_record"]
+__all__ = ["NAME", "best_plan", "catalogued", "command", "plan_record"]
 
 NAME = "plan"
 
@@ -207,8 +207,20 @@ def _show_use(horizon: int, epsilon: str, record: dict[str, Any]) -> None:
     print_pairs({"use": f"trilift count FILE {options}"})
 
 
-def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Plan:
+def best_plan(
+    horizon: int,
+    *,
+    objective: str,
+    files: Sequence[str] = (),
+    known: tuple[dict[str, Stage], dict[str, Path]] | None = None,
+) -> Plan:
     """Return the best chain of the whole catalogue and the given files for a horizon, by exact cost.
+
+    Args:
+        horizon: number of steps.
+        objective: "max" or "mean".
+        files: artifacts beside the catalogue's.
+        known: what :func:`catalogued` has returned, to load it once for several plans.
 
     Nothing is planned with that is not proved: given files are proved at once, your own of the catalogue
     when a plan would use them. Those that fail are left out with a warning.
@@ -222,7 +234,7 @@ def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Pla
     from trilift.lift import plan
     from trilift.verify import refutation, require_proof
 
-    stages, paths = _catalogued()
+    stages, paths = map(dict, catalogued() if known is None else known)
     for file in files:
         path = paths.get(file) or readable_artifact(file)[0]
         require_proof(path)
@@ -239,7 +251,7 @@ def best_plan(horizon: int, *, objective: str, files: Sequence[str] = ()) -> Pla
                 warnings.warn(f"left out of the plan: {name}: not verified: {why}", stacklevel=2)
 
 
-def _catalogued() -> tuple[dict[str, Stage], dict[str, Path]]:
+def catalogued() -> tuple[dict[str, Stage], dict[str, Path]]:
     """Return the stages of the catalogue and their files, by name; damaged files are left out."""
     from trilift.artifacts import catalogue, load_stage
     from trilift.lift.errors import ArtifactFormatError

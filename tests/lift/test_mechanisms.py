@@ -6,7 +6,15 @@ import math
 import numpy as np
 import pytest
 from trilift.lift import ParameterError, chain_cost, tree_costs
-from trilift.lift.mechanisms import NAMES, PAPER_NORMS, leading_constants, plain_stage, price, stream_chain
+from trilift.lift.mechanisms import (
+    NAMES,
+    PAPER_NORMS,
+    leading_constants,
+    plain_stage,
+    price,
+    step_errors_sq,
+    stream_chain,
+)
 
 PLAN_KEYS = [
     "horizon",
@@ -191,3 +199,22 @@ def test_other_refusals() -> None:
         price("kary", 1).kappa("max")
     with pytest.raises(ParameterError, match="epsilon"):
         price("kary", 10).record(float("nan"))
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("objective", ["max", "mean"])
+def test_errors_of_single_steps(name: str, objective: str) -> None:
+    """Their largest and their mean are the priced ones."""
+    errors = step_errors_sq(name, np.arange(1, 101), horizon=100, objective=objective)
+    cost = price(name, 100, objective=objective)
+    assert errors.shape == (100,)
+    assert errors.max() == pytest.approx(float(cost.max_se() or 0), rel=1e-12)
+    assert errors.mean() == pytest.approx(float(cost.mean_se() or 0), rel=1e-12)
+
+
+def test_no_errors_of_single_steps() -> None:
+    with pytest.raises(ParameterError, match="only norms are published"):
+        step_errors_sq("paper", [1], horizon=100)
+    for step in (0, 101):
+        with pytest.raises(ParameterError, match="step must be"):
+            step_errors_sq("kary", [step], horizon=100)
