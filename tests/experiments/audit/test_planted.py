@@ -15,6 +15,7 @@ IN_A_BANK = ("split-25-over", "scale-halved")  # where runs are cheap; the full 
 MEASUREMENTS = Path(__file__).resolve().parents[3] / "docs" / "measurements"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_caught(name: str) -> None:
     """The bound is wrong with probability at most 0.001; the fault is far above it."""
@@ -35,6 +36,7 @@ def test_faults_are_gone_afterwards() -> None:
     assert (again.release([stream], seed=4)[0] == before).all()
 
 
+@pytest.mark.slow
 def test_parts_of_the_trust_page() -> None:
     result = faults.measure(full=False)
     assert [row["held"] for row in result["rows"]] == [1] * len(result["rows"])

@@ -12,7 +12,7 @@ from trilift.experiments.audit.shipped import APPROXIMATE, MECHANISMS, PURE, mak
 from trilift.lift.errors import ParameterError
 
 EDIT = ("simecc", "simecc-endless", "ecc", "gaussian-cc", "horizon-gaussian")
-CHEAP = ("counter-mean", "counter-vectors", "gaussian-chain", "biased", "horizon-gaussian")
+CHEAP = ("counter-vectors", "gaussian-chain", "horizon-gaussian")
 
 
 def subject(name: str) -> Any:
