@@ -97,6 +97,7 @@ def _count_on(kind: str, folder: Path, seen: Path, seed: int) -> None:
             values = list(counter.extend(*_many(kind, first, count)))
         lines = [f"{step} {_plain(value)!r}\n" for step, value in enumerate(values, first)]
         os.write(handle, "".join(lines).encode())
+    signal.pause()  # all that is compared is counted: it is killed here
 
 
 def _plain(value: Any) -> Any:

@@ -31,7 +31,10 @@ PLAN = {
 }
 """Kill points: all of them (1,000), and in the small version."""
 
-_SIDE_BY_SIDE = 3  # processes mostly wait: for instants, and for the disk
+_SIDE_BY_SIDE, _SHARE = (
+    6,
+    50,
+)  # so many kill points to a process; processes mostly wait: for instants, and for the disk
 
 _NOTE = (
     "A process that counts is killed with SIGKILL at a random instant: while it makes or opens its folder, "
@@ -55,8 +58,16 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
     plan = {kind: points for kind, points in plan.items() if points}
     rows = []
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        counts = pool.map(lambda kind: _killed(kind, plan[kind], seed), plan)
-        for kind, done in zip(plan, counts, strict=True):
+        runs = {
+            kind: [
+                pool.submit(_killed, kind, min(_SHARE, points - first), seed + first)
+                for first in range(0, points, _SHARE)
+            ]
+            for kind, points in plan.items()
+        }
+        for kind, shares in runs.items():
+            counts = [share.result() for share in shares]
+            done = {name: sum(one[name] for one in counts) for name in ("tried", "held", "steps")}
             what = f"{kind} killed" + (", and run again" if kind == "trilift count" else "")
             rows.append(_row(what, done["tried"], done["held"], f"{done['steps']:,} steps shown"))
             tell(f"{kind}: {done['held']} of {done['tried']}")
