@@ -76,6 +76,7 @@ class Planned:
         objective: "max" or "mean", the error that it was chosen for.
         delta: of Gaussian noise, else None.
         files: artifacts that chains may use beside the catalogue's.
+        arity: of a k-ary tree, None for the best.
         shared: what plans that are made together load once.
     """
 
@@ -85,6 +86,7 @@ class Planned:
     objective: str = "max"
     delta: Fraction | None = None
     files: tuple[str, ...] = ()
+    arity: int | None = None
     shared: _Shared = field(default_factory=_Shared, repr=False, compare=False)
 
     def label(self, differing: Iterable[str] = ("mechanism",)) -> str:
@@ -93,7 +95,7 @@ class Planned:
             "mechanism": "paper (bound)" if self.mechanism == "paper" else self.mechanism,
             "epsilon": f"ε = {self.epsilon}",
             "horizon": f"n = {self.horizon:,}",
-            "objective": self.objective,
+            "objective": f"chosen by {self.objective}",
             "delta": "" if self.delta is None else f"δ = {float(self.delta):g}",
         }
         wanted = set(differing)
@@ -119,7 +121,7 @@ class Planned:
             cost = self.shared.best(self.horizon, self.objective, self.files).cost
             return cost.max_se(epsilon), cost.mean_se(epsilon)
         if self.mechanism in NAMES:
-            other = price(self.mechanism, self.horizon, objective=self.objective)
+            other = price(self.mechanism, self.horizon, objective=self.objective, arity=self.arity)
             return other.bound_max_se(epsilon), other.bound_mean_se(epsilon)
         variances = self.curve("", points=4 * _POINTS).sd ** 2
         return float(variances.max()), float(variances.mean())
@@ -133,7 +135,9 @@ class Planned:
             scales = np.asarray(found.cost.scales) / epsilon
             return np.asarray(2.0 * scales**2 @ row_norms_sq(found.chain, steps - 1))
         if self.mechanism in NAMES:
-            at_one = step_errors_sq(self.mechanism, steps, horizon=self.horizon, objective=self.objective)
+            at_one = step_errors_sq(
+                self.mechanism, steps, horizon=self.horizon, objective=self.objective, arity=self.arity
+            )
             return at_one / epsilon**2
         return _swap_variances(self, steps - 1)
 
@@ -182,7 +186,9 @@ def planned(
         raise ParameterError(f"gaussian-toeplitz serves horizons up to {_TOEPLITZ_MOST}")
     shared = _Shared()
     found = [
-        Planned(name, epsilon, horizon, objective, delta if name in noisy else None, tuple(files), shared)
+        Planned(
+            name, epsilon, horizon, objective, delta if name in noisy else None, tuple(files), shared=shared
+        )
         for name in dict.fromkeys(mechanisms)
         for horizon in dict.fromkeys(horizons)
         for epsilon in dict.fromkeys(epsilons)

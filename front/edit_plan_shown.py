@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 from trilift.counters.edit.choose import Choice
 from trilift.counters.edit.design import DISPLAYS
@@ -32,6 +33,7 @@ def plan_edit(
     unbounded: bool,
     rate: Fraction | None,
     display: str | None,
+    html: Path | None,
     json: bool,
 ) -> None:
     """Price all mechanisms for edit neighbours, and print them.
@@ -43,6 +45,7 @@ def plan_edit(
         unbounded: mechanisms without a horizon.
         rate: expected events a step, of the largest size; 1/2 when left out.
         display: "latest" or "extrapolated"; both are priced when left out.
+        html: file of a report, or None.
         json: print JSON.
 
     Raises:
@@ -62,11 +65,19 @@ def plan_edit(
         rate=events,
         displays=DISPLAYS if display is None else (choice("display", display, DISPLAYS),),
     )
+    length = "--unbounded" if unbounded else f"--horizon {horizon}"
+    options = f"--neighbours edit --epsilon {epsilon} --delta {float(delta):g} {length}"
+    use = _use(variants[0].choice, options, rate)
+    records = [variant.record() for variant in variants]
+    about = {"neighbours": "edit", "epsilon": str(epsilon), "delta": str(delta)}
+    place = {"horizon": None if unbounded else horizon, "steps": steps, "rate": events}
+    record = {**about, **place, "variants": records, "chosen": records[0]}
+    if html is not None:
+        from trilift.reports import edit_report, written
+
+        written(edit_report(record, use=use), html)
     if json:
-        records = [variant.record() for variant in variants]
-        about = {"neighbours": "edit", "epsilon": str(epsilon), "delta": str(delta)}
-        place = {"horizon": None if unbounded else horizon, "steps": steps, "rate": events}
-        print_json({**about, **place, "variants": records, "chosen": records[0]})
+        print_json(record)
         return
     endless = " of a stream without end" if unbounded else ""
     title = (
@@ -74,9 +85,7 @@ def plan_edit(
         f"{events:g} events a step; the best one first"
     )
     _show(variants, title)
-    length = "--unbounded" if unbounded else f"--horizon {horizon}"
-    options = f"--neighbours edit --epsilon {epsilon} --delta {float(delta):g} {length}"
-    _show_use(variants[0].choice, options, rate)
+    print_pairs({"use": use})
 
 
 def _show(variants: list[Variant], title: str) -> None:
@@ -110,9 +119,10 @@ def _told(variants: list[Variant]) -> list[Variant]:
     return list(told.values())
 
 
-def _show_use(chosen: Choice, options: str, rate: Fraction | None) -> None:
+def _use(chosen: Choice, options: str, rate: Fraction | None) -> str:
+    """Return the command that counts with the best mechanism."""
     name, more = "gaussian", ""
     if chosen.design is not None:
         name = chosen.mechanism
         more = f" --display {chosen.display}" + ("" if rate is None else f" --rate {rate}")
-    print_pairs({"use": f"trilift count FILE --mechanism {name} {options}{more}"})
+    return f"trilift count FILE --mechanism {name} {options}{more}"

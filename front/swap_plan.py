@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from trilift.curves import Curve
 from trilift.lift.errors import ParameterError
 from trilift.output import print_json, print_pairs, print_table, write
 
@@ -13,6 +15,7 @@ __all__ = ["plan_swap", "planned_variances"]
 
 _NOMINAL = 10**5
 _POINTS = 1 << 15
+_DRAWN = 2000  # points of a picture
 _TOEPLITZ_MOST = 1 << 20
 _GROWTHS = ("tapered", "relay", "doubling")
 
@@ -24,6 +27,7 @@ def plan_swap(
     horizon: int | None,
     unbounded: bool,
     objective: str | None,
+    html: Path | None,
     json: bool,
 ) -> None:
     """Price counters with Gaussian noise, or without a horizon, and print them.
@@ -34,6 +38,7 @@ def plan_swap(
         horizon: number of steps planned for; with ``unbounded``, over which errors are taken.
         unbounded: counters without a horizon.
         objective: "max" or "mean", the error that decides.
+        html: file of a report, or None.
         json: print JSON.
 
     Raises:
@@ -44,23 +49,31 @@ def plan_swap(
     steps = _NOMINAL if horizon is None else horizon
     wanted = ("mean" if unbounded else "max") if objective is None else objective
     points = np.unique(np.linspace(0, steps - 1, min(steps, _POINTS)).astype(np.int64))
-    variants = []
+    variants, curves = [], []
     for options in _options(delta, steps, unbounded):
         variances = planned_variances(
             epsilon, delta, None if unbounded else steps, points, objective=wanted, **options
         )
+        label = " ".join(options.values())
+        thin = slice(None, None, -(-len(points) // _DRAWN))
+        curves.append(Curve(label, points[thin] + 1, np.sqrt(variances[thin])))
         errors = {"max_se": float(variances.max()), "mean_se": float(variances.mean())}
         variants.append({"mechanism": "chain", "growth": None, **options, **errors})
     variants.sort(key=lambda variant: float(variant[f"{wanted}_se"]))
     chosen = next(v for v in variants if v["growth"] in (None, _GROWTHS[0]))  # what trilift count takes
+    about = {"neighbours": "swap", "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
+    place = {"horizon": None if unbounded else steps, "steps": steps, "objective": wanted}
+    record = {**about, **place, "points": len(points), "variants": variants, "chosen": chosen}
+    budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {float(delta):g}")
+    length = "--unbounded" if unbounded else f"--horizon {steps}"
+    law = "" if delta is None or unbounded else f" --mechanism {chosen['mechanism']}"
+    use = f"trilift count FILE {budget} {length}{law} --objective {wanted}"
+    if html is not None:
+        from trilift.reports import swap_report, written
+
+        written(swap_report(record, curves, use=use), html)
     if json:
-        about = {
-            "neighbours": "swap",
-            "epsilon": str(epsilon),
-            "delta": None if delta is None else str(delta),
-        }
-        place = {"horizon": None if unbounded else steps, "steps": steps, "objective": wanted}
-        print_json({**about, **place, "points": len(points), "variants": variants, "chosen": chosen})
+        print_json(record)
         return
     noise = "Laplace noise" if delta is None else f"Gaussian noise, delta {float(delta):.6g}"
     print_table(
@@ -73,10 +86,7 @@ def plan_swap(
         left=("mechanism", "epochs"),
     )
     write(f"taken over {len(points)} evenly spaced steps\n" if len(points) < steps else "")
-    budget = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {float(delta):g}")
-    length = "--unbounded" if unbounded else f"--horizon {steps}"
-    law = "" if delta is None or unbounded else f" --mechanism {chosen['mechanism']}"
-    print_pairs({"use": f"trilift count FILE {budget} {length}{law} --objective {wanted}"})
+    print_pairs({"use": use})
 
 
 def _options(delta: Fraction | None, steps: int, unbounded: bool) -> list[dict[str, Any]]:

@@ -29,6 +29,10 @@ def command(
             help="Draw the factors of this many steps, not the artifact's own.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a report into this new HTML file, which needs no other."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Show an artifact: norms, sparsity, kappas, how it was found; with --png, L and R as heat maps.
@@ -52,6 +56,10 @@ def command(
             raise ParameterError("--horizon is about the picture: name its file with --png")
     if png is not None:
         new_file("--png", png)
+    if html is not None:
+        from trilift.reports import can_report
+
+        can_report(html)
     path = artifact_path(file)
     artifact = load(path)
     failure = refutation(path)
@@ -63,6 +71,10 @@ def command(
     if png is not None:
         _draw(artifact, png, steps, proved=failure is None)
         note(f"Drawn: {png}")
+    if html is not None:
+        from trilift.reports import artifact_report, written
+
+        written(artifact_report(artifact, record=record, failure=failure), html)
     if json:
         print_json(record)
         return

@@ -67,6 +67,10 @@ def command(
     display: Annotated[
         str | None, typer.Option(help="Edit neighbours: latest, or extrapolated. (default: both)")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a report into this new HTML file, which needs no other."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Find a chain of artifacts (shipped and your own) with a small exact squared error.
@@ -80,10 +84,14 @@ def command(
     from trilift.arguments import number, whole
     from trilift.lift.checks import finite
     from trilift.lift.errors import ParameterError
-    from trilift.output import note, print_json
+    from trilift.output import note, print_json, print_pairs
 
     exact = number("epsilon", epsilon, above=0)
     length = None if horizon is None else whole("horizon", horizon)
+    if html is not None:
+        from trilift.reports import can_report
+
+        can_report(html)
     if _is_edit(neighbours):
         from trilift.edit_plan_shown import plan_edit
 
@@ -96,6 +104,7 @@ def command(
             unbounded=unbounded,
             rate=None if rate is None else number("rate", rate, above=0),
             display=display,
+            html=html,
             json=json,
         )
         return
@@ -111,6 +120,7 @@ def command(
             horizon=length,
             unbounded=unbounded,
             objective=objective,
+            html=html,
             json=json,
         )
         return
@@ -134,12 +144,18 @@ def command(
         for file in dict.fromkeys(artifact or []):
             if not {file, str(Path(file))} & set(found.names):
                 note(f"{file} was considered and not used")
+    use = "" if mechanism is not None else _use(steps, epsilon, record)
+    if html is not None:
+        from trilift.reports import plan_report, written
+
+        named = {**record, "mechanism": "trilift" if mechanism is None else mechanism}
+        written(plan_report(named, epsilon=exact, files=artifact or [], use=use, arity=arity), html)
     if json:
         print_json(record)
     else:
         _show(record, f"{what} for {steps} steps at epsilon {epsilon}, objective {objective}")
-        if mechanism is None:
-            _show_use(steps, epsilon, record)
+        if use:
+            print_pairs({"use": use})
 
 
 def _is_edit(neighbours: str | None) -> bool:
@@ -199,12 +215,11 @@ def _kappa(record: dict[str, Any], objective: str) -> str:
     return f"at most {bound * record['epsilon'] ** 2 / math.log2(record['horizon']) ** 3:.6f}"
 
 
-def _show_use(horizon: int, epsilon: str, record: dict[str, Any]) -> None:
-    from trilift.output import print_pairs
-
+def _use(horizon: int, epsilon: str, record: dict[str, Any]) -> str:
+    """Return the command that counts with a planned chain."""
     chain = " ".join(f"--chain {level['name']}" for level in record["levels"])
     options = f"--epsilon {epsilon} --horizon {horizon} --objective {record['objective']} {chain}"
-    print_pairs({"use": f"trilift count FILE {options}"})
+    return f"trilift count FILE {options}"
 
 
 def best_plan(
