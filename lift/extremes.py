@@ -222,7 +222,7 @@ def max_column_charge(chain: Chain, horizon: int, *, scales: Any, norm: str = "l
 
     def top(positions: Digits, weights: FloatArray) -> FloatArray:
         parts = (column_parts(chain.top, min(int(j), chain.top.size), is_top=True)[0] for j in positions)
-        return inverse[-1] * np.array([measure(here @ weights.T).sum(axis=0) for here in parts])
+        return np.asarray(inverse[-1] * np.array([measure(here @ weights.T).sum(axis=0) for here in parts]))
 
     return _maximise(levels, n, start, 2, top)
 

@@ -34,7 +34,8 @@ def remembered(function: Callable[[*Objects], T]) -> Callable[[*Objects], T]:
 
     @wraps(function)
     def look(*objects: *Objects) -> T:
-        *first, last = objects
+        every: tuple[Any, ...] = objects
+        *first, last = every
         known = memory
         for each in first:
             found = known.get(each)

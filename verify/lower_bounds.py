@@ -73,7 +73,7 @@ def binary_lower_bound(size: int, *, objective: str) -> float:
     >>> round(binary_lower_bound(1025, objective="max"), 4)
     9.1706
     """
-    n = integer("size", size, minimum=2, maximum=_LARGEST)
+    n = integer("size", size, minimum=2, maximum=2**60)
     growth = math.log2(n - 1) ** 1.5
     if choice("objective", objective, ("max", "mean")) == "max":
         return float(0.290 * growth * _DOWN)

@@ -88,7 +88,11 @@ def test_small_shipped_certificates_agree_with_the_definitions(by_definition, na
     assert norms(artifact.certificate) == expected
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+# Proving the largest takes many seconds each: one of each kind; .ci/suite runs the other checker on them all.
+PROVED = [name for name in SHIPPED if name not in ("direct-max-1024", "stage-mean-1024")]
+
+
+@pytest.mark.parametrize("name", PROVED)
 def test_every_shipped_certificate_is_proved(name):
     artifact = find(name)
     check_certificate(artifact)
