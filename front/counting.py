@@ -20,6 +20,7 @@ from trilift.output import write
 
 if TYPE_CHECKING:
     from trilift.counters.durable.replay import Again
+    from trilift.live import LiveView
 
 __all__ = ["Sink", "Taker", "Tally", "check_stream", "count_stream", "value_text"]
 
@@ -111,6 +112,8 @@ class Sink:
         path: a file, or None for standard output.
         append: whether values may be added to a file that exists, under its old header.
         mend: whether a file that exists is gone through from its beginning: see :mod:`trilift.mending`.
+        view: is given what was written, or None.
+        silent: whether standard output gets nothing, because the view shows it.
 
     Attributes:
         written: number of values so far.
@@ -118,7 +121,17 @@ class Sink:
 
     header = "step,released"
 
-    def __init__(self, form: str, *, path: Path | None, append: bool = False, mend: bool = False) -> None:
+    def __init__(
+        self,
+        form: str,
+        *,
+        path: Path | None,
+        append: bool = False,
+        mend: bool = False,
+        view: LiveView | None = None,
+        silent: bool = False,
+    ) -> None:
+        self._view, self._silent = view, silent and path is None
         self._form, self._path, self._append, self._mend = form, path, append, mend
         self._file: IO[str] | MendedFile | None = None
         self._header = form == "csv"
@@ -152,7 +165,10 @@ class Sink:
             rows.insert(0, self.header)
             self._header = False
         self.written += len(values)
-        write("\n".join(rows) + "\n", file=self._file)
+        if not self._silent:
+            write("\n".join(rows) + "\n", file=self._file)
+        if self._view is not None:
+            self._view.released(first, values)
 
     def settle(self) -> None:
         """See that a file that is mended holds no more than was written: from here on, values are new.

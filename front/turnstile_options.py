@@ -67,6 +67,10 @@ Check = Annotated[
         help="Only say whether every line can be counted and, for a budget, what to expect: release nothing.",
     ),
 ]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="Draw what is released, with its interval, as it comes, if in a terminal."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No privacy statement and no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")]
 

@@ -17,6 +17,8 @@ from trilift.counting import check_stream, count_stream
 from trilift.counting_turnstile import begun, continued
 from trilift.keeping import Keeping
 from trilift.lift.errors import ParameterError
+from trilift.live import LiveView, silent
+from trilift.live import live as drawn
 from trilift.output import note, print_json, write
 from trilift.reading_events import Event, event_reader
 from trilift.tallies_turnstile import ReadingSink, Turnstile
@@ -78,6 +80,7 @@ def run_turnstile(
     check: bool,
     quiet: bool,
     json: bool,
+    live: bool = False,
 ) -> None:
     """Run a command.
 
@@ -86,13 +89,15 @@ def run_turnstile(
         given: options of the counter, those alone that were given.
         source: the events.
         kept: where the counter is kept.
-        out, check, quiet, json: as the options of these names.
+        out, check, quiet, json, live: as the options of these names.
 
     Raises:
         TriliftError, OSError: see ``docs/cli.md``; what was released before stays released.
     """
     if len(source.delimiter) != 1 or source.delimiter in '"\r\n':
         raise ParameterError(f"delimiter must be one character, got {source.delimiter!r}")
+    if live and check:
+        raise ParameterError("--live is of no use with --check, which releases nothing: leave it out")
     with ExitStack() as stack:
         raw: Any = sys.stdin.buffer if source.file == "-" else stack.enter_context(open(source.file, "rb"))
         stack.enter_context(nullcontext() if check else kept.lock())
@@ -113,7 +118,10 @@ def run_turnstile(
             stack.callback(tally.close)
         _say_guarantee(tally, kept.path, source, quiet=quiet)
         form = "json" if json else "csv"
-        sink = stack.enter_context(ReadingSink(form, path=out, append=kept.single, mend=kept.whole))
+        view = LiveView(_title(command, tally), horizon=tally.horizon, readings=True) if live else None
+        options: dict[str, Any] = {"append": kept.single, "mend": kept.whole}
+        sink = stack.enter_context(ReadingSink(form, path=out, view=view, silent=silent(view), **options))
+        stack.enter_context(drawn(view))
         count = count_stream(
             tally,
             lines,
@@ -130,6 +138,12 @@ def run_turnstile(
         note(f"trilift: nothing follows step {tally.step}: no value is new")
     elif not quiet:
         note(_summary(tally, count, sink))
+
+
+def _title(command: str, tally: Turnstile) -> str:
+    budget: Budget = tally.counter.budget
+    spent = f"rho {budget.rho}" if budget.epsilon is None else f"epsilon {budget.epsilon}"
+    return f"trilift {command}, {spent}, a value every {tally.counter.every} events"
 
 
 def _summary(tally: Turnstile, count: int, sink: ReadingSink) -> str:

@@ -105,6 +105,10 @@ def command(
         bool,
         typer.Option("--check", help="Only say whether every line can be counted: release and save nothing."),
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Draw what is released, with its error, as it comes, if in a terminal."),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No privacy statement and no summary.")
     ] = False,
@@ -121,6 +125,8 @@ def command(
     from trilift.counting_plain import lasting
     from trilift.keeping import keeping
     from trilift.lift.errors import ParameterError
+    from trilift.live import LiveView, band_of, silent
+    from trilift.live import live as drawn
     from trilift.output import note
     from trilift.reading import reader
 
@@ -144,6 +150,8 @@ def command(
     given = {name: value for name, value in given.items() if value is not None and value != []}
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ParameterError(f"delimiter must be one character, got {delimiter!r}")
+    if live and check:
+        raise ParameterError("--live is of no use with --check, which releases nothing: leave it out")
     kept = keeping(state, key=key, adopt=adopt, following=following)
     with ExitStack() as stack:
         source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
@@ -169,7 +177,13 @@ def command(
             return
         _say_guarantee(tally, state, quiet=quiet)
         form = "json" if json else "plain" if column is None else "csv"
-        sink = stack.enter_context(Sink(form, path=out, append=kept.single, mend=kept.whole))
+        view = None
+        if live:
+            title = f"trilift count, epsilon {tally.epsilon}"
+            view = LiveView(title, horizon=tally.horizon, band=band_of(tally.counter))
+        options: dict[str, Any] = {"append": kept.single, "mend": kept.whole}
+        sink = stack.enter_context(Sink(form, path=out, view=view, silent=silent(view), **options))
+        stack.enter_context(drawn(view))
         count = count_stream(
             tally,
             lines,

@@ -41,6 +41,7 @@ def command(
     adopt: o.Adopt = None,
     following: o.Following = False,
     check: o.Check = False,
+    live: o.Live = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -66,4 +67,6 @@ def command(
     )
     source = Source(file, tuple(item_column or ()), sign_column, delimiter)
     kept = keeping(state, key=key, adopt=adopt, following=following)
-    run_turnstile(NAME, given, source=source, out=out, kept=kept, check=check, quiet=quiet, json=json)
+    run_turnstile(
+        NAME, given, source=source, out=out, kept=kept, check=check, live=live, quiet=quiet, json=json
+    )
