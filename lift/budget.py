@@ -13,6 +13,7 @@ from trilift.lift.costs import mean_row_norms_sq, scales_array
 from trilift.lift.errors import ParameterError
 from trilift.lift.extremes import level_max_row_norms_sq, max_row_norm_sq
 from trilift.lift.interior import interior_row_norms_sq
+from trilift.lift.laplace_errors import laplace_se
 from trilift.lift.remembered import remembered
 from trilift.lift.stage import Stage
 from trilift.lift.windows import top_grams
@@ -142,8 +143,7 @@ class ChainCost:
     def _laplace(self, row_sq: float, epsilon: float) -> float:
         if self.norm != "l1":
             raise ParameterError('Laplace noise needs a cost under norm "l1", this one is under "l2"')
-        value = finite("epsilon", epsilon, above=0)
-        return 2.0 * row_sq / value / value  # the square of a tiny epsilon would underflow to zero
+        return laplace_se(row_sq, epsilon=epsilon)
 
 
 def horizon_scales(chain: Chain, horizon: int, *, objective: str, norm: str = "l1") -> FloatArray:

@@ -30,8 +30,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import choice, integer, rational
+from trilift.lift.checks import choice, integer
 from trilift.lift.dyadic import Dyadic
+from trilift.lift.laplace_errors import laplace_se
 from trilift.lift.stage import Stage
 
 __all__ = ["MAX_HORIZON", "HonakerCost", "honaker_cost", "honaker_stage", "honaker_tree"]
@@ -152,7 +153,7 @@ class HonakerCost:
         return self._se(self.mean_row_norm_sq, epsilon)
 
     def _se(self, row: Fraction, epsilon: float) -> float:
-        return float(2 * row * self.sensitivity**2 / rational("epsilon", epsilon, above=0) ** 2)
+        return laplace_se(row, sensitivity=self.sensitivity, epsilon=epsilon)
 
 
 def _total(n: int, k: int, height: int, block: int) -> Fraction:

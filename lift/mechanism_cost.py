@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from trilift.lift.checks import choice, finite, rational
+from trilift.lift.checks import choice, finite
 from trilift.lift.errors import ParameterError
+from trilift.lift.laplace_errors import laplace_se
 
 __all__ = ["Level", "MechanismCost"]
 
@@ -116,7 +117,4 @@ class MechanismCost:
     def _se(self, row: Number | None, epsilon: float) -> float | None:
         if row is None:
             return None
-        exact = rational("epsilon", epsilon, above=0)
-        return finite(
-            "squared error", 2 * Fraction(row) * Fraction(self.sensitivity) ** 2 / exact**2, above=0
-        )
+        return laplace_se(row, sensitivity=self.sensitivity, epsilon=epsilon)

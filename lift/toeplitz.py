@@ -23,8 +23,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from trilift.lift.checks import finite, integer
+from trilift.lift.checks import integer
 from trilift.lift.dyadic import Dyadic
+from trilift.lift.laplace_errors import laplace_se
 from trilift.lift.stage import Stage
 
 __all__ = ["ToeplitzCost", "toeplitz_coefficients", "toeplitz_cost", "toeplitz_exact", "toeplitz_stage"]
@@ -65,8 +66,7 @@ class ToeplitzCost:
         return self._se(self.mean_row_norm_sq, epsilon)
 
     def _se(self, row: float, epsilon: float) -> float:
-        value = finite("epsilon", epsilon, above=0)
-        return 2.0 * row * self.sensitivity**2 / value / value
+        return laplace_se(row, sensitivity=self.sensitivity, epsilon=epsilon)
 
     @property
     def gamma_max(self) -> float:

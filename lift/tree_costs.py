@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trilift.lift import tree_digits as digits
-from trilift.lift.checks import choice, fail, flag, integer, rational
+from trilift.lift.checks import choice, fail, flag, integer
 from trilift.lift.errors import ParameterError
+from trilift.lift.laplace_errors import laplace_se
 
 __all__ = [
     "TreeCost",
@@ -100,7 +101,7 @@ class TreeCost:
         return self._se(self.row_norm_sq(step), epsilon)
 
     def _se(self, row: Fraction, epsilon: float) -> float:
-        return float(2 * row * self.sensitivity**2 / rational("epsilon", epsilon, above=0) ** 2)
+        return laplace_se(row, sensitivity=self.sensitivity, epsilon=epsilon)
 
 
 def binary_tree_cost(horizon: int, *, levels: int | None = None, objective: str = "max") -> TreeCost:

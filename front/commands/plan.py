@@ -290,18 +290,15 @@ def plan_record(found: Plan, epsilon: float) -> dict[str, Any]:
     Raises:
         ParameterError: an epsilon so extreme that an error does not fit a float.
     """
-    from trilift.lift.checks import finite
-
     cost = found.cost
-    scales = [finite("scale", scale / epsilon, above=0) for scale in cost.scales.tolist()]
-    levels = zip(found.names, found.chain.sizes, scales, strict=True)
     errors = {
         "max_se": cost.max_se(epsilon),
         "mean_se": cost.mean_se(epsilon),
         "bound_max_se": cost.bound_max_se(epsilon),
         "bound_mean_se": cost.bound_mean_se(epsilon),
     }
-    errors = {name: finite(name, value, above=0) for name, value in errors.items()}
+    scales = [scale / epsilon for scale in cost.scales.tolist()]  # floats, as their squares are
+    levels = zip(found.names, found.chain.sizes, scales, strict=True)
     several = cost.horizon > 1
     return {
         "horizon": cost.horizon,

@@ -290,7 +290,7 @@ def test_integers_that_cannot_be_written_are_refused() -> None:
         ParameterError, match=r"^x must be an integer >= 1, of at most 4000 digits, got a int of"
     ):
         integer("x", 10**4300, minimum=1)
-    with pytest.raises(ParameterError, match="^x must be a fraction of numbers of at most 2048 bits$"):
+    with pytest.raises(ParameterError, match=r"^x must be a fraction of numbers of at most 2048 bits$"):
         written("x", Fraction(1, 2**2048))
     assert written("x", Fraction(1, 2**2047)) == Fraction(1, 2**2047)
 
