@@ -28,6 +28,7 @@ from trilift.counters.durable.journal import Tail
 from trilift.counters.durable.places import place_of, place_of_path
 from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, StateError
+from trilift.lift.files import open_regular
 
 __all__ = ["Folder"]
 
@@ -204,7 +205,7 @@ class Folder:
         path = self.journal(number)
         state = _digest(_whole(self.state(number)), self.history(number))
         try:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 place, data = place_of(file.fileno()), file.read()
         except OSError as error:
             raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
@@ -263,7 +264,8 @@ def _sync(path: Path) -> None:
 
 def _whole(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise ArtifactFormatError(f"{path}: cannot be read ({error.strerror})") from None
 

@@ -35,7 +35,7 @@ def place_of_path(path: Path) -> int:
     Raises:
         OSError: nothing is there, or it cannot be opened.
     """
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # pipes are not waited for
     try:
         return place_of(handle)
     finally:
