@@ -28,6 +28,7 @@ class Kept:
     _process: int
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Note the process."""
         self = super().__new__(cls)
         self._process = os.getpid()
         return self

@@ -16,6 +16,7 @@ from trilift.counters.accounting.guarantee import NEIGHBOURS, guarantee_of, root
 from trilift.counters.accounting.record import (
     Entry,
     Limits,
+    check_written,
     in_words,
     limits_of,
     read_checked,
@@ -23,7 +24,7 @@ from trilift.counters.accounting.record import (
     write_budget,
 )
 from trilift.counters.lock import exclusive
-from trilift.lift.checks import choice, fail, flag, integer, rational
+from trilift.lift.checks import choice, fail, flag, integer, rational, show
 from trilift.lift.errors import ParameterError, StateError
 
 __all__ = ["Budget"]
@@ -107,6 +108,13 @@ class Budget:
     _limits: Limits
     _entries: tuple[Entry, ...]
     _inside = False  # whether the record is held
+    _process: int
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Note the process."""
+        self = super().__new__(cls)
+        self._process = os.getpid()
+        return self
 
     @classmethod
     def gaussian(cls, epsilon: Any, delta: Any, **options: Any) -> Self:
@@ -255,7 +263,8 @@ class Budget:
 
         Raises:
             ParameterError: no such counter, other neighbours, or more than is left; nothing is charged.
-            StateError: it has taken steps, or was charged already, or the record is in use.
+            StateError: it has taken steps, or was charged already, or the record is in use; or there is none,
+                and this process is a fork of the one that has the budget.
             OSError: the record cannot be written; nothing is charged.
         """
         self._pay(items_of({"": counter}), by, lambda limits, items: sequential_cost(limits, items[0].cost))
@@ -349,6 +358,7 @@ class Budget:
         if not isinstance(by, str) or not by or not by.isprintable():
             raise fail("by", "a printable text that is not empty", by)
         with self._current():
+            check_written(cost)
             self._check(cost, f" (asked by {by})")
             limits = replace(self._limits, neighbours=self._limits.neighbours or relation)
             entries = (*self._entries, Entry(by, what, cost, names))
@@ -359,11 +369,17 @@ class Budget:
     def _check(self, cost: dict[str, Fraction], who: str) -> None:
         for name, left in self.left.items():
             if cost[name] > left:
-                raise ParameterError(f"the budget has {name} {left} left, less than {cost[name]}{who}")
+                have, asked = show(left), show(cost[name])
+                raise ParameterError(f"the budget has {name} {have} left, less than {asked}{who}")
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Hold the record, as it is on the disk by now."""
+        """Hold the record, as it is on the disk by now; without one, see that this is no fork."""
+        if self._path is None and os.getpid() != self._process:
+            raise StateError(
+                "this budget belongs to the process that this one was forked from, and both could spend it: "
+                "use record="
+            )
         with self._lock:
             if self._path is None or self._inside:
                 yield

@@ -16,12 +16,13 @@ from trilift.counters.state_file import (
     whole,
     write_record,
 )
-from trilift.lift.checks import fail, rational
+from trilift.lift.checks import fail, rational, show
 from trilift.lift.errors import ArtifactFormatError, ParameterError
 
 __all__ = [
     "Entry",
     "Limits",
+    "check_written",
     "in_words",
     "limits_of",
     "read_budget",
@@ -151,6 +152,26 @@ def limits_of(epsilon: Any, *, delta: Any, rho: Any, mu: Any) -> tuple[str, dict
     Raises:
         ParameterError: another combination, or numbers that are none.
     """
+    kind, amounts = _limits_of(epsilon, delta=delta, rho=rho, mu=mu)
+    check_written(amounts)
+    return kind, amounts
+
+
+def check_written(amounts: Mapping[str, Fraction]) -> None:
+    """Check that a record can hold amounts: a reader takes so many digits, and no more.
+
+    Raises:
+        ParameterError: one is a fraction of longer numbers.
+    """
+    for name, value in amounts.items():
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS:
+            raise ParameterError(f"{name} must be a fraction of numbers of at most {_MOST_BITS} bits")
+
+
+_MOST_BITS = 6600  # 1987 digits, and exact_number reads 2000
+
+
+def _limits_of(epsilon: Any, *, delta: Any, rho: Any, mu: Any) -> tuple[str, dict[str, Fraction]]:
     given = [epsilon is not None, rho is not None, mu is not None]
     if sum(given) != 1 or (delta is not None and epsilon is None):
         raise ParameterError("give epsilon, or epsilon and delta, or rho, or mu")
@@ -194,7 +215,17 @@ def read_checked(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
 
 def in_words(amounts: Mapping[str, Fraction]) -> str:
     """Return amounts as text, exact where that is short."""
-    return ", ".join(
-        f"{name} {value}" if len(str(value)) <= 24 else f"{name} {float(value):.12g}"
-        for name, value in amounts.items()
-    )
+    return ", ".join(f"{name} {_in_words(value)}" for name, value in amounts.items())
+
+
+def _in_words(value: Fraction) -> str:
+    text = show(value)
+    if len(text) <= _EXACT_SHOWN:
+        return text
+    try:
+        return f"{float(value):.12g}"
+    except OverflowError:
+        return text
+
+
+_EXACT_SHOWN = 24

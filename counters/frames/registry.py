@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from trilift.counters.lock import exclusive
 from trilift.counters.state_file import check_checksum, read_record, sha256_text, whole, write_record
-from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError
+from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError, StateError
 from trilift.stream.keys import DigestBuilder, Secret, derive_key, new_key
 
 __all__ = ["Registry"]
@@ -45,7 +45,7 @@ class Registry:
     """
 
     def __init__(self, *, key: Secret | None, path: str | os.PathLike[str] | None) -> None:
-        self._lock, self._outside = threading.Lock(), key is not None
+        self._lock, self._outside, self._process = threading.Lock(), key is not None, os.getpid()
         self._path = None if path is None else Path(os.path.realpath(path))
         self._known: Known = {}
         self.key = new_key() if key is None else key
@@ -79,8 +79,14 @@ class Registry:
 
         Raises:
             ReplayError: other data were counted under this name; nothing is remembered.
-            ArtifactFormatError, StateError, OSError: the file is damaged, in use, or cannot be written.
+            ArtifactFormatError, StateError, OSError: the file is damaged, in use, or cannot be written; or
+                there is none, and this process is a fork of the one that has the memory.
         """
+        if self._path is None and os.getpid() != self._process:
+            raise StateError(
+                "these keys belong to the process that this one was forked from, and each would count data "
+                "that the other knows nothing of under the same noise: use state=, or make a private sum here"
+            )
         with self._lock, self._held():
             known = dict(self._known.get(data.hex(), {}))
             for group, inputs in groups.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +117,7 @@ def _surplus(persons: list[Any], sequence: Places, most: int) -> np.ndarray[Any,
     surplus = np.zeros(len(persons), dtype=bool)
     for row in sequence.tolist():
         person = persons[row]
-        if person is None:
+        if person is None or (isinstance(person, float) and math.isnan(person)):  # NaN differs from itself
             raise ParameterError(f"row {row} is nobody's: the column of persons has no value there")
         try:
             seen[person] = count = seen.get(person, 0) + 1

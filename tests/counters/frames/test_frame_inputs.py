@@ -109,6 +109,14 @@ def test_columns_that_are_refused(name: str, values: list[Any], words: str, make
     assert sums.apply(good)["x_private"].to_list() == sums.counter("a").extend([0, 1]).tolist()
 
 
+def test_persons_that_are_nobody(make: Make) -> None:
+    """NaN is unequal to itself: every row would be another person's."""
+    for nobody in (float("nan"), None):
+        frame = make({"p": [1.0, nobody], "x": [0, 1]})
+        with pytest.raises(ParameterError, match="row 1 is nobody's"):
+            private_cumsum(frame, "x", epsilon=1, horizon=2, person="p")
+
+
 def test_columns_that_are_missing_twice_or_in_the_way() -> None:
     with pytest.raises(ParameterError, match="column 't' is not in the frame"):
         private_cumsum(pd.DataFrame({"g": ["a"], "x": [1]}), "x", **GOOD)

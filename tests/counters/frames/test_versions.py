@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pytest
 from trilift import ParameterError, ReplayError, StateError
@@ -126,6 +127,32 @@ def test_within_one_object_too(flights: dict[str, list[Any]]) -> None:
         sums.apply(frame.with_columns(late=1 - pl.col("late")))
     with pytest.raises(StateError, match="not copied"):
         copy.copy(sums)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("kept", [False, True])
+def test_forks_count_no_other_data_under_the_same_noise(kept: bool, tmp_path: Path) -> None:
+    """Memory is in the process, or in the file that all of them read."""
+    sums = PrivateCumsum("late", epsilon=1, horizon=9, state=tmp_path / "keys" if kept else None)
+    sums.apply(pd.DataFrame({"late": [0]}))
+    ours, theirs = (pd.DataFrame({"late": [0, late]}) for late in (0, 1))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            sums.apply(theirs)
+            code = 0
+        except StateError:
+            code = 3
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (0 if kept else 3)
+    if kept:
+        with pytest.raises(ReplayError):
+            sums.apply(ours)
+    else:
+        assert len(sums.apply(ours)) == 2
 
 
 def test_the_key_may_be_kept_apart(flights: dict[str, list[Any]], state: Path, monkeypatch: Any) -> None:
