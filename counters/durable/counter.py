@@ -229,6 +229,7 @@ class DurableCounter(Holding):
 
         Raises:
             AttributeError: a counter that is never forked, and has another budget.
+            ParameterError: some are simulated and others are not: nothing bounds all of them.
         """
         return lineage.total(self._counter, self._identity.before + self._identity.forks)
 

@@ -105,8 +105,14 @@ def _inputs(counter: Any) -> tuple[Any, ...]:
 
 
 def total(counter: Any, others: Iterable[Release]) -> tuple[Fraction, Fraction]:
-    """Return the sums of all budgets, epsilon and delta, that of a counter included."""
+    """Return the sums of all budgets, epsilon and delta, that of a counter included.
+
+    Raises:
+        ParameterError: some are simulated and others are not: those protect nobody, and nothing bounds all.
+    """
     every = [release_of(counter, step=counter.step), *others]
+    if len({one.simulated for one in every}) > 1:
+        raise ParameterError("a simulated counter has released these inputs, and its noise protects nobody")
     zero = Fraction(0)
     return sum((one.epsilon for one in every), zero), sum((one.delta for one in every), zero)
 
@@ -115,11 +121,15 @@ def told(counter: Any, before: tuple[Release, ...], after: tuple[Release, ...]) 
     """Return what a counter's statement must add, where its inputs are in other releases too."""
     lines = [f"It goes on from {_named(one)}, after step {one.step}." for one in before]
     lines += [f"Forked after step {one.step}: {_named(one)} goes on from there." for one in after]
-    epsilon, delta = total(counter, before + after)
+    try:
+        epsilon, delta = total(counter, before + after)
+        together = f"epsilon = {epsilon}, delta = {delta} (basic composition)."
+    except ParameterError as error:
+        together = f"NOT PRIVATE: {error}."
     return (
         "\nForks: other counters have released the same inputs under keys of their own.\n"
         + "\n".join(lines)
-        + f"\nAll of these releases together: epsilon = {epsilon}, delta = {delta} (basic composition)."
+        + f"\nAll of these releases together: {together}"
     )
 
 
