@@ -180,6 +180,7 @@ def _edit() -> list[Entry]:
                 "delta": number(0.125),
                 "mechanism": word("simecc"),
                 "simulation_seed": maybe(whole(7)),
+                "state": untried(),
                 "options": untried(),
             },
         ),
