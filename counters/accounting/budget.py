@@ -96,7 +96,7 @@ class Budget:
         rows = integer("max_contributions", max_contributions, minimum=1)
         if neighbours is not None:
             choice("neighbours", neighbours, NEIGHBOURS)
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._path = None if record is None else Path(os.path.realpath(record))
         self._limits, self._entries = Limits(kind, amounts, rows, neighbours), ()
         if self._path is not None:
@@ -109,12 +109,6 @@ class Budget:
     _entries: tuple[Entry, ...]
     _inside = False  # whether the record is held
     _process: int
-
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Note the process."""
-        self = super().__new__(cls)
-        self._process = os.getpid()
-        return self
 
     @classmethod
     def gaussian(cls, epsilon: Any, delta: Any, **options: Any) -> Self:
@@ -146,7 +140,8 @@ class Budget:
             ArtifactFormatError: no budget, or a damaged one.
         """
         budget = cls.__new__(cls)
-        budget._lock, budget._path = threading.RLock(), Path(os.path.realpath(path))
+        budget._lock, budget._process = threading.RLock(), os.getpid()
+        budget._path = Path(os.path.realpath(path))
         budget._limits, budget._entries = read_checked(budget._path)
         return budget
 
