@@ -21,6 +21,8 @@ ALLOWED = {
 }
 ALLOWED["experiments"] = {"experiments", *ALLOWED}
 ALLOWED["front"] = {"experiments", "front", *ALLOWED}
+# Tries the program as it is installed, by the names of its modules.
+TRIES_THE_PROGRAM = ROOT / "experiments" / "trust" / "program.py"
 
 # What else a room may need merely to be imported; None: no rule.
 THIRD_PARTY: dict[str, set[str] | None] = {
@@ -85,6 +87,19 @@ def test_imports_run_one_way(room: str) -> None:
         for dotted in imports(tree, inside_functions=True):
             if dotted.split(".")[0] == "trilift":
                 assert room_of(dotted) in ALLOWED[room], f"{path.relative_to(ROOT)} imports {dotted}"
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_what_is_imported_by_name_runs_the_same_way(room: str) -> None:
+    for path in modules(room):
+        if path == TRIES_THE_PROGRAM:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("import_module"):
+                continue
+            name = ast.unparse(node.args[0]).removeprefix("f").strip("'\"")
+            if name.split(".")[0] == "trilift":
+                assert room_of(name) in ALLOWED[room], f"{path.relative_to(ROOT)} imports {name}"
 
 
 @pytest.mark.parametrize("room", sorted(THIRD_PARTY))

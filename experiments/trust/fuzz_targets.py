@@ -15,7 +15,6 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from trilift.counters.state_file import checksum
 from trilift.experiments.edit.kept import Kept
 from trilift.experiments.trust.forgery import Forger, plain_npy
 from trilift.experiments.trust.kinds import KINDS, Kind
+from trilift.experiments.trust.program import part_of_program
 from trilift.factorize.books import Books, load_books, save_books
 from trilift.factorize.jobs import parse_job
 from trilift.lift.errors import ArtifactFormatError, TriliftError
@@ -194,8 +194,7 @@ def _state_seeds() -> list[bytes]:
 
 def _text(data: bytes) -> None:
     """Lines of numbers, a CSV and events: how, say the bits of the first byte."""
-    reading = import_module("trilift.reading")  # the program's reader
-    events = import_module("trilift.reading_events")
+    reading, events = part_of_program("reading"), part_of_program("reading_events")
     way, text = data[0] if data else 0, data[1:]
     stream = io.BytesIO(text)
     try:
@@ -239,7 +238,7 @@ def _text_seeds() -> list[bytes]:
 
 
 def _matrix(data: bytes) -> None:
-    matrices = import_module("trilift.matrices")
+    matrices = part_of_program("matrices")
     try:
         matrices.read_matrix(_file("R.npy", data))
     except TriliftError as error:

@@ -11,7 +11,6 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
 from typing import Any
 
 from trilift.experiments.trust import input_counters, input_library, input_neighbours, input_texts
@@ -20,6 +19,7 @@ from trilift.experiments.trust.input_parameters import faults, tried
 from trilift.experiments.trust.input_streams import COUNTERS
 from trilift.experiments.trust.input_streams import faults as stream_faults
 from trilift.experiments.trust.input_streams import tried as streams_tried
+from trilift.experiments.trust.program import command
 
 __all__ = ["PART", "every_of", "measure", "parameter_entries"]
 
@@ -97,20 +97,19 @@ def _streams(tell: Callable[[str], None]) -> Iterator[_Row]:
 
 def _texts(tell: Callable[[str], None]) -> Iterator[_Row]:
     tell("texts")
-    (script,) = entry_points(group="console_scripts", name="trilift")
-    command = script.load()
-    found = input_texts.faults(lambda case: _outcome(command, case))
+    program = command()
+    found = input_texts.faults(lambda case: _outcome(program, case))
     yield _row("texts", len(input_texts.CASES), found, "count, distinct, f2 and attack, as installed")
 
 
-def _outcome(command: Callable[[list[str]], int], case: input_texts.TextCase) -> input_texts.Outcome:
+def _outcome(program: Callable[[list[str]], int], case: input_texts.TextCase) -> input_texts.Outcome:
     """Run a command with a text as its standard input."""
     out, err = io.StringIO(), io.StringIO()
     before = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(case.data))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = command(list(case.command))
+            code = program(list(case.command))
     finally:
         sys.stdin = before
     return code, out.getvalue(), err.getvalue()

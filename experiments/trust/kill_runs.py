@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from trilift.counters import Counter, GaussianCounter
 from trilift.counters.durable import DurableCounter
 from trilift.counters.edit import ECC, GaussianCC, HorizonGaussian, PartitionCC, SimECC
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
+from trilift.experiments.trust.program import command, part_of_program
 
 __all__ = ["COMMAND", "MAKERS", "killed_command", "killed_counter"]
 
@@ -164,10 +164,7 @@ def killed_counter(kind: str, *, points: int, seed: int) -> dict[str, Any]:
 
 def killed_command(*, points: int, seed: int) -> dict[str, Any]:
     """Kill ``trilift count FILE --state DIR --out OUT``, so many times; the last run of each is not."""
-    counting, command_line = (
-        import_module("trilift.counting"),
-        import_module("trilift.cli").main,
-    )  # the program
+    counting, program = part_of_program("counting"), command()
     instants, held, tried, steps = random.Random(seed), 0, 0, 0
     inputs = [_given("", step)[0] for step in range(1, _LINES + 1)]
     Path("in.csv").write_text("\n".join(["x", *map(str, inputs), ""]))
@@ -185,7 +182,7 @@ def killed_command(*, points: int, seed: int) -> dict[str, Any]:
             counting._BATCH = _BATCH
             arguments = ["count", "in.csv", "--column", "x", "-q", "--state", str(folder), "--out", str(out)]
             os.dup2(os.open("said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
-            code = command_line(arguments)
+            code = program(arguments)
             if code:
                 raise RuntimeError(f"exit code {code}")
 
