@@ -21,6 +21,7 @@ _MATHS = re.compile(
     r'<(span|div) class="arithmatex">\s*\\([(\[])(.*?)\\[)\]]\s*</\1>',
     re.DOTALL,
 )
+_ROLE = re.compile(r":(?:mod|class|meth|func|data|attr|exc):<code>~?([^<]+)</code>")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -49,8 +50,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(content: str, page: Any, config: Any, files: Files) -> str:
-    """Write formulas as MathML, which browsers draw by themselves."""
-    return _MATHS.sub(_mathml, content)
+    """Write formulas as MathML, which browsers draw themselves, and names in docstrings without roles."""
+    return _ROLE.sub(r"<code>\1</code>", _MATHS.sub(_mathml, content))
 
 
 def _mathml(match: re.Match[str]) -> str:
