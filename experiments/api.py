@@ -31,6 +31,7 @@ PUBLIC = (
     "trilift.counters.frames",
     "trilift.counters.interop",
     "trilift.counters.neighbours",
+    "trilift.counters.spark",
     "trilift.counters.turnstile",
     "trilift.factorize",
     "trilift.lift",

@@ -130,14 +130,22 @@ class ChainNoise(Stepwise, Generic[LedgerT]):
             purpose=purposes[0],
             places=places,
         )
-        members = [first]
-        for purpose in purposes[1:]:
-            derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=first.digest)
-            member = cls.__new__(cls)  # not by copying, which is refused
-            member.__dict__.update(first.__dict__)
-            member._evaluator = first._evaluator.drawing_from(first._source(derived))
-            members.append(member)
-        return members
+        again = [first.under(key=key, stream_id=stream_id, purpose=purpose) for purpose in purposes[1:]]
+        return [first, *again]
+
+    def under(self, *, key: bytes, stream_id: bytes, purpose: str) -> Self:
+        """Return the noise of the same mechanism under another key, as the constructor would make it.
+
+        The ledger is checked and the factors are prepared once for all of them.
+
+        Raises:
+            ParameterError: as the constructor.
+        """
+        derived = derive_key(key, stream_id=stream_id, purpose=purpose, digest=self.digest)
+        member = type(self).__new__(type(self))  # not by copying, which is refused
+        member.__dict__.update(self.__dict__)
+        member._evaluator = self._evaluator.drawing_from(self._source(derived))
+        return member
 
     def __repr__(self) -> str:
         budget = self._budget_text()

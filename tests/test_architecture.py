@@ -48,6 +48,8 @@ HEAVY = [
     "numba",
     "polars",
     "dp_accounting",
+    "pyspark",
+    "pyarrow",
 ]
 
 

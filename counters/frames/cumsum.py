@@ -95,7 +95,8 @@ class PrivateCumsum:
         excess: rows of a person beyond that: "refuse", or "zero": the later ones count as 0.
         nulls: rows without a value: "refuse", or "zero": they count as 0.
         name: of the new column; "<value>_private" when left out.
-        keep: columns to keep besides ``by`` and ``order``, or "all". The value column itself is private.
+        keep: columns to keep besides ``by`` and ``order``, or "all" but the value column, which is private
+            (and is kept only where it is named).
         key: master key: 32 bytes, a function, "env:NAME" or "file:PATH". None: that of ``state``, or a new
             one.
         version: name of the version of the data; must be given with ``key``.
@@ -297,11 +298,16 @@ class PrivateCumsum:
         return self._begun(setup.horizon, new_key(), bound[:16])
 
     def _counter(self, encoding: bytes, horizon: int | None) -> RunningCounter:
+        key, stream = self._group_key(encoding)
+        return self._begun(horizon, key, stream)
+
+    def _group_key(self, encoding: bytes) -> tuple[bytes, bytes]:
+        """Return key and stream identity of a group."""
         digest = DigestBuilder("trilift/frames/group/1").add("data", self._data).add("group", encoding)
         bound = digest.digest()
         stream = bound[:16]
         key = derive_key(self._registry.key, stream_id=stream, purpose="frames/group", digest=bound)
-        return self._begun(horizon, key, stream)
+        return key, stream
 
     def _begun(self, horizon: int | None, key: bytes, stream: bytes) -> RunningCounter:
         kind = self._mechanism.kind
