@@ -50,7 +50,7 @@ class Columns:
         by: grouping columns.
         order: ordering columns.
         person: whose row it is, or None.
-        keep: columns of the result besides ``by``, ``order`` and the new one; None: all.
+        keep: columns of the result besides ``by``, ``order`` and the new one; None: all but ``value``.
         name: of the new column.
     """
 
@@ -99,7 +99,7 @@ class Columns:
             if names.count(name) != 1:
                 where = "is not in the frame" if name not in names else "is in the frame more than once"
                 raise ParameterError(f"column {name!r} {where}")
-        wanted = names if self.keep is None else {*self.by, *self.order, *self.keep}
+        wanted = {*names} - {self.value} if self.keep is None else {*self.by, *self.order, *self.keep}
         shown = [name for name in names if name in wanted]
         if self.name in shown:
             raise ParameterError(f"the frame has a column {self.name!r} already: pass name=")

@@ -130,7 +130,15 @@ def test_one_group_and_no_order(make: Make) -> None:
     values = rows(sums.apply(make({"x": [1, 0, 1]})))["x_private"]
     assert values == sums.counter().extend([1, 0, 1]).tolist()
     empty = rows(private_cumsum(make({"x": [1]}).head(0), "x", epsilon=1, keep="all"))
-    assert empty == {"x": [], "x_private": []}
+    assert empty == {"x_private": []}
+
+
+@pytest.mark.parametrize(
+    ("keep", "columns"), [("all", ["y"]), ("x", ["x"]), (["x", "y"], ["x", "y"]), ((), [])]
+)
+def test_the_private_column_is_kept_only_by_name(keep: Any, columns: list[str], make: Make) -> None:
+    out = private_cumsum(make({"x": [1, 0, 1], "y": ["a", "b", "c"]}), "x", epsilon=1, keep=keep)
+    assert list(rows(out)) == [*columns, "x_private"]
 
 
 def test_gaussian_noise_lattices_and_postprocessing(make: Make) -> None:
