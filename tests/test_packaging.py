@@ -135,7 +135,7 @@ def test_pins_fit_what_the_project_asks_for(path: Path) -> None:
         assert found, line
         pinned[found[1]] = found[2]
     assert lines == sorted(lines, key=lambda line: line.split("==")[0])
-    extras, waiting = PROJECT["project"]["optional-dependencies"], ["test", "dev"]
+    extras, waiting = PROJECT["project"]["optional-dependencies"], ["test", "dev", "docs"]
     asked = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
     while waiting:
         for need in map(Requirement, extras[waiting.pop()]):
@@ -153,4 +153,4 @@ def test_ci_installs_the_pins_by_hash() -> None:
     install = (ROOT / ".ci" / "install").read_text(encoding="utf-8")
     assert "--require-hashes --no-deps -r \"$3\"" in install
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert '"$here/install" "$python" test,dev "$pins"' in run
+    assert '"$here/install" "$python" test,dev,docs "$pins"' in run
