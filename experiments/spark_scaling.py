@@ -3,9 +3,9 @@
     python -m trilift.experiments.spark_scaling --out docs/measurements/spark_scaling.json
     python -m trilift.experiments.spark_scaling --page docs/spark.md
 
-The events are written once (Parquet). Every measurement is a process of its own with a new session; those of one
-and two workers take turns, so that what else the machine does is shared by both. The second command writes the
-table of the page. Needs the extra ``spark`` and Java.
+The events are written once (Parquet). Every measurement is a process of its own with a new session; those
+of one and two workers take turns, so that what else the machine does is shared by both. The second command
+writes the table of the page. Needs the extra ``spark`` and Java.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BEGIN, _END = "<!-- measured: spark_scaling -->\n", "<!-- end -->"
 
 
 def events(spark: Any, *, rows: int, keys: int) -> Any:
-    """Return events with key, time and value: half of them belong to the key "big", the rest to the others."""
+    """Return events with key, time and value: half of them are of the key "big"."""
     from pyspark.sql import functions as F
 
     other = F.concat(F.lit("key"), F.pmod(F.xxhash64("id"), F.lit(keys - 1)).cast("string"))
@@ -72,7 +72,7 @@ def _session(workers: int) -> Any:
 
 
 def _measured(folder: Path, *, rows: int, workers: int) -> dict[str, Any]:
-    """Return seconds of one run, after a small one that starts the workers, and what was released, as a hash."""
+    """Return seconds of a run, after a small one that starts the workers, and a hash of what it released."""
     import pyspark
     from pyspark.sql import functions as F
 
@@ -153,7 +153,8 @@ def page_table(record: dict[str, Any]) -> str:
             for name, took in (("1", one), ("2", two))
         ),
         "",
-        f"Two workers are {record['ratio']:.2f} times as fast as one; the released values of all runs are {same}.",
+        f"Two workers are {record['ratio']:.2f} times as fast as one; "
+        f"the released values of all runs are {same}.",
     ]
     return "\n".join(lines) + "\n"
 

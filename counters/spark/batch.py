@@ -1,9 +1,9 @@
 """Exact running sums by the engine in two levels: parts of a group in parallel, then what came before each.
 
-Most groups have few rows: one task sorts and sums each of them. A group with more than ``rows_per_task`` is cut
-into parts at places (values of the ordering columns) that are fixed before anything is summed. Which part a row
-is in is then a function of the row alone, so that a task that runs again, or a total that is computed twice,
-finds the same parts: nothing depends on how the engine happened to split its data.
+Most groups have few rows: one task sorts and sums each of them. A group with more than ``rows_per_task`` is
+cut into parts at places (values of the ordering columns) that are fixed before anything is summed. Which
+part a row is in is then a function of the row alone, so that a task that runs again, or a total that is
+computed twice, finds the same parts: nothing depends on how the engine happened to split its data.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def batch_plan(
 ) -> Any:
     """Return the frame with the released column, to be computed by whatever action comes.
 
-    Two jobs run at once: one counts the rows of the groups, and if any group is large, one samples its places.
+    Two jobs run at once: one counts the rows of the groups, and if any group is large, one samples its
+    places.
 
     Raises:
         ParameterError: a column that is not acceptable, or sums that need more than 63 bits.
@@ -47,7 +48,8 @@ def batch_plan(
     large = _large(frame, columns.by, rows_per_task)
     check_sums(setup, max([rows_per_task, *(row[_COUNT] for row in large)]))
     rows = _inputs(frame, columns, release, shown)
-    rows = _with_parts(frame, rows, columns, large, rows_per_task, types)
+    cuts = _cuts(frame, columns, large, rows_per_task, types) if large else None
+    rows = _with_parts(rows, columns, cuts)
     by = [col(name) for name in columns.by]
     within = Window.partitionBy(*by, col(PART)).orderBy(*[col(name) for name in columns.order])
     before = within.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -81,17 +83,14 @@ _NOBODY = "a row is nobody's: column {!r} has no value there"
 
 
 def check_sums(setup: StreamSetup, rows: int) -> None:
-    """Check that exact sums, and what is released for them, fit into the engine's integers.
+    """Check that exact sums of so many rows fit into the engine's integers.
 
     Raises:
         ParameterError: they may not.
     """
-    most = rows if setup.horizon is None else min(setup.horizon, 1 << 62)
-    size = max(abs(setup.rule.low), abs(setup.rule.high), 1) << (setup.output_places - setup.rule.places)
-    if size * most >= 1 << 62:
-        raise ParameterError(
-            "sums may need more than 62 bits, which is what Spark's integers hold: bounds or horizon"
-        )
+    size = max(abs(setup.rule.low), abs(setup.rule.high)) << (setup.output_places - setup.rule.places)
+    if size * rows >= 1 << 62:
+        raise ParameterError("sums may need more than 62 bits, which is what Spark's integers hold")
 
 
 def result_schema(frame: Any, shown: Sequence[str], name: str, setup: StreamSetup) -> Any:
@@ -121,17 +120,14 @@ def _inputs(frame: Any, columns: Columns, release: Release, shown: Sequence[str]
     return needed.mapInArrow(Inputs(release, passed, INPUT), schema)
 
 
-def _with_parts(
-    frame: Any, rows: Any, columns: Columns, large: list[Any], rows_per_task: int, types: dict[str, Any]
-) -> Any:
+def _with_parts(rows: Any, columns: Columns, cuts: Any) -> Any:
     """Return the rows with the number of their part of the group: 0 for groups that are not cut."""
     from pyspark.sql import functions as F
 
-    if not large:
+    if cuts is None:
         return rows.withColumn(PART, F.lit(0))
-    cuts = _cuts(frame, columns, large, rows_per_task, types)
-    most = max(len(row[_CUTS]) for row in cuts.collect())
-    halves = F.array(*[F.lit(1 << bit) for bit in reversed(range(most.bit_length()))])
+    most = max((len(row[_CUTS]) for row in cuts.collect()), default=1)
+    halves = F.array(*[F.lit(1 << bit) for bit in reversed(range(max(most, 1).bit_length()))])
     here = place(columns.order)
 
     def further(found: Any, half: Any) -> Any:  # a binary search: how many cuts are at or before this place

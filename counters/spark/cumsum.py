@@ -53,17 +53,17 @@ class SparkCumsum:
     Guarantee: the released column is (epsilon, 0)-differentially private; with ``delta`` it is
     (epsilon, delta)-differentially private, and mu-GDP.
 
-    Composition: as of :class:`trilift.counters.frames.PrivateCumsum`, whose released values these are, bit for
-    bit, under the same key and version: groups are disjoint, each has a counter under a key of its own
-    (parallel composition, McSherry 2009). The engine computes exact sums; the noise of a step is a function of
-    key, group and step. So whatever the engine runs again (a failed task, a speculative copy, a micro-batch
-    after a crash) has the same values: it releases nothing new.
+    Composition: as of :class:`trilift.counters.frames.PrivateCumsum`, whose released values these are, bit
+    for bit, under the same key and version: groups are disjoint, each has a counter under a key of its own
+    (parallel composition, McSherry 2009). The engine computes exact sums; the noise of a step is a function
+    of key, group and step. So whatever the engine runs again (a failed task, a speculative copy, a
+    micro-batch after a crash) has the same values: it releases nothing new.
 
     Keys: ``key`` names where the key is, and each executor reads it there; plans, logs and lineage hold the
-    name and a mark that tells keys from others. An executor with another key refuses to work. **Nobody remembers
-    what was counted**: changed data need a new ``version`` (and budget), and the source must be one that gives the
-    same rows when it is read again. A stream goes on in its checkpoint, which holds exact sums: it is as secret
-    as the data.
+    name and a mark that tells keys from others. An executor with another key refuses to work. **Nobody
+    remembers what was counted**: changed data need a new ``version`` (and budget), and the source must be
+    one that gives the same rows when it is read again. A stream goes on in its checkpoint, which holds
+    exact sums: it is as secret as the data.
 
     Args:
         value: column of numbers to sum.
@@ -154,7 +154,8 @@ class SparkCumsum:
 
 
 def spark_cumsum(df: Any, value: str, **options: Unpack[SparkOptions]) -> Any:
-    """Return a frame of Spark with the private running sum of a column, within every group, in the given order.
+    """Return a frame of Spark with the private running sum of a column, within every group, in the given
+    order.
 
     The result has the columns ``by``, ``order`` and ``keep`` of the frame and the new one; a streaming frame
     gives a streaming frame (output mode "append").

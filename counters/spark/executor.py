@@ -1,4 +1,4 @@
-"""What the executors' Python workers do: inputs to lattice steps, and noise for steps of groups, in arrays."""
+"""What the executors' Python workers do: inputs to lattice steps, and noise for steps of groups."""
 
 from __future__ import annotations
 

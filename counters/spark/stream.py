@@ -1,8 +1,9 @@
 """Exact running sums of a stream, kept by the engine: for every group its step, its sum, and its last place.
 
 A row's step is its rank in the group by the ordering columns, whichever micro-batch it comes in: rows of a
-micro-batch are sorted, and one that belongs before a row of an earlier micro-batch is refused. So steps, and with
-them noise and released values, do not depend on where micro-batches begin and end, nor on what was run again.
+micro-batch are sorted, and one that belongs before a row of an earlier micro-batch is refused. So steps,
+and with them noise and released values, do not depend on where micro-batches begin and end, nor on what was
+run again.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _text(kind: Any) -> bool:
 
 
 def _group_text(name: str, kind: Any) -> Any:
-    """Return a group's value as text, one text for each value, null for null: pandas keeps these as they are."""
+    """Return a group's value as text, a null as null: pandas keeps these as they are."""
     from pyspark.sql import functions as F
 
     return F.hex(col(name)) if type(kind).__name__ == "BinaryType" else col(name).cast("string")
@@ -159,7 +160,8 @@ class Steps:
         first, final = (tuple(_plain(rows[name].iloc[at]) for name in self.places) for at in (0, -1))
         if last and first <= tuple(last):
             raise ParameterError(
-                f"a row of group {group} belongs at or before a place that was released: rows must come in order"
+                f"a row of group {group} belongs at or before a place that was released: "
+                "rows must come in order"
             )
         sums = _summed(int(total), rows[INPUT].to_numpy(dtype=np.int64))
         steps = np.arange(count + 1, count + 1 + len(rows), dtype=np.int64)

@@ -2,8 +2,8 @@
 
     python streaming_job.py SOURCE CHECKPOINT OUT [KILLED_AT]
 
-Every micro-batch takes one file; what it releases is written to OUT as BATCH.json. With KILLED_AT, the process and
-Spark's die by SIGKILL when that micro-batch has released its values, but is not yet committed.
+Every micro-batch takes one file; what it releases is written to OUT as BATCH.json. With KILLED_AT, the
+process and Spark's die by SIGKILL when that micro-batch has released its values, but is not yet committed.
 """
 
 import json
