@@ -55,7 +55,8 @@ def number(value: Fraction) -> str:
     """Return a rational as it is written, or rounded where that would be long."""
     if max(abs(value.numerator), value.denominator).bit_length() < _LONG_BITS:
         text = str(value)
-        return text if value.denominator == 1 or len(text) < 16 else f"{float(value):.12g}"
+        if value.denominator == 1 or len(text) < 16:
+            return text
     size = value.numerator.bit_length() - value.denominator.bit_length() + 1
     if abs(size) < 1000:
         return f"{float(value):.12g}"
@@ -63,7 +64,7 @@ def number(value: Fraction) -> str:
     return f"{'-' * (value < 0)}10^{power} or less"
 
 
-_LONG_BITS = 256
+_LONG_BITS = 2048
 
 
 def neighbours(setup: StreamSetup) -> str:

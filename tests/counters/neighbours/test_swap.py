@@ -83,5 +83,5 @@ def test_refusals() -> None:
         are_step_neighbours([1], other=[1, 2])
     with pytest.raises(ParameterError, match="change must be a finite number >= 0"):
         are_all_step_neighbours([1], other=[1], change=-1)
-    with pytest.raises(ParameterError, match=r"outside \[0, 1\]"):
+    with pytest.raises(ParameterError, match=r"outside low\.\.high: \[0, 1\]"):
         random_step_neighbour([7], seed=1)
