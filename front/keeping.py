@@ -93,7 +93,9 @@ class Keeping:
         return begin
 
 
-def keeping(state: Path | None, *, key: str | None, adopt: int | None, following: bool) -> Keeping:
+def keeping(
+    state: Path | None, *, key: str | None, adopt: int | None, following: bool, check: bool = False
+) -> Keeping:
     """Read the options about the state.
 
     Raises:
@@ -105,6 +107,8 @@ def keeping(state: Path | None, *, key: str | None, adopt: int | None, following
             if value is not None:
                 raise ParameterError(f"--{name} is of no use without --state")
         return Keeping(None)
+    if check and adopt is not None:
+        raise ParameterError("--adopt is written into the state, and --check saves nothing: leave out one")
     single = state.exists() and not state.is_dir()
     begun = single or DurableCounter.is_at(state)
     if single and (key is not None or adopt is not None):

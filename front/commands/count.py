@@ -152,7 +152,7 @@ def command(
         raise ParameterError(f"delimiter must be one character, got {delimiter!r}")
     if live and check:
         raise ParameterError("--live is of no use with --check, which releases nothing: leave it out")
-    kept = keeping(state, key=key, adopt=adopt, following=following)
+    kept = keeping(state, key=key, adopt=adopt, following=following, check=check)
     with ExitStack() as stack:
         source: Any = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
         stack.enter_context(nullcontext() if check else kept.lock())

@@ -66,7 +66,7 @@ def command(
         failure=failure,
     )
     source = Source(file, tuple(item_column or ()), sign_column, delimiter)
-    kept = keeping(state, key=key, adopt=adopt, following=following)
+    kept = keeping(state, key=key, adopt=adopt, following=following, check=check)
     run_turnstile(
         NAME, given, source=source, out=out, kept=kept, check=check, live=live, quiet=quiet, json=json
     )

@@ -176,6 +176,7 @@ def test_keys_apart_and_copies(run: Run, tmp_path: Path) -> None:
     assert "the original of" in run(*copied, "--adopt", 20).err
     shutil.rmtree("kept")
     assert "21 steps were released, 20 are there" in run(*copied, "--adopt", 21).err
+    assert "--check saves nothing" in run(*copied, "--adopt", 20, "--check").err
     assert run(*copied, "--adopt", 20, "--out", "o.csv").code == 0
     assert run(*copied, "--out", "o.csv").code == 0
 
