@@ -26,6 +26,7 @@ __all__ = [
     "check_checksum",
     "checksum",
     "exact_number",
+    "headed_record",
     "kind_record",
     "read_record",
     "recent_record",
@@ -91,6 +92,28 @@ def read_record(path: Path, *, max_bytes: int) -> Any:
         raise ArtifactFormatError(f"{path}: damaged, or not a counter state") from None
 
 
+def headed_record(path: Path, *, form: str, version: int, what: str, max_bytes: int) -> dict[str, Any]:
+    """Return the record of a file of this form and version; its checksum is not looked at yet.
+
+    Args:
+        path: the file.
+        form: what its ``format`` must be.
+        version: the one that is read.
+        what: what it should be, in words.
+        max_bytes: the largest file that is read.
+
+    Raises:
+        ArtifactFormatError: as :func:`read_record`; another form or version.
+    """
+    record = read_record(path, max_bytes=max_bytes)
+    if not isinstance(record, dict) or record.get("format") != form:
+        raise ArtifactFormatError(f"{path}: not {what}")
+    found = record.get("version")
+    if found != version or isinstance(found, bool):
+        raise ArtifactFormatError(f"{path}: version {show(found)}, this library reads {version}")
+    return record
+
+
 def kind_record(
     path: Path, *, form: str, version: int, kind: str, what: str, max_bytes: int
 ) -> dict[str, Any]:
@@ -105,15 +128,9 @@ def kind_record(
         max_bytes: the largest file that is read.
 
     Raises:
-        ArtifactFormatError: as :func:`read_record`; another form, version or class.
+        ArtifactFormatError: as :func:`headed_record`; another class.
     """
-    record = read_record(path, max_bytes=max_bytes)
-    if not isinstance(record, dict) or record.get("format") != form:
-        raise ArtifactFormatError(f"{path}: not the state of {what}")
-    if record.get("version") != version or isinstance(record["version"], bool):
-        raise ArtifactFormatError(
-            f"{path}: version {show(record.get('version'))}, this library reads {version}"
-        )
+    record = headed_record(path, form=form, version=version, what=f"the state of {what}", max_bytes=max_bytes)
     if record.get("kind") != kind:
         raise ArtifactFormatError(f"{path}: is the state of {show(record.get('kind'))}, not of {kind}")
     return record

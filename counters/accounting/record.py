@@ -12,7 +12,7 @@ from trilift.counters.accounting.guarantee import NEIGHBOURS
 from trilift.counters.state_file import (
     check_checksum,
     exact_number,
-    read_record,
+    headed_record,
     whole,
     write_record,
 )
@@ -125,11 +125,7 @@ def read_budget(path: Path) -> tuple[Limits, tuple[Entry, ...]]:
     Raises:
         ArtifactFormatError: missing, damaged, or not a budget.
     """
-    record = read_record(path, max_bytes=_MAX_BYTES)
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ArtifactFormatError(f"{path}: not a budget")
-    if record.get("version") != VERSION:
-        raise ArtifactFormatError(f"{path}: a budget of another version; a newer trilift may read it")
+    record = headed_record(path, form=FORMAT, version=VERSION, what="a budget", max_bytes=_MAX_BYTES)
     try:
         check_checksum(record)
         limits = Limits(

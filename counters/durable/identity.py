@@ -9,8 +9,7 @@ from typing import Any
 
 from trilift.counters.durable.lineage import Release
 from trilift.counters.durable.places import place_of_path
-from trilift.counters.state_file import boolean, check_checksum, checksum, read_record, whole
-from trilift.lift.checks import show
+from trilift.counters.state_file import boolean, check_checksum, checksum, headed_record, whole
 from trilift.lift.errors import ArtifactFormatError, StateError
 
 __all__ = ["Identity", "Place"]
@@ -83,12 +82,8 @@ class Identity:
             ArtifactFormatError: damaged, or of a newer version.
         """
         path = path / "identity"
-        record = read_record(path, max_bytes=_MAX_BYTES)
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise ArtifactFormatError(f"{path}: not of a durable counter")
-        if record.get("version") != VERSION or isinstance(record["version"], bool):
-            version = show(record.get("version"))
-            raise ArtifactFormatError(f"{path}: version {version}, this library reads {VERSION}")
+        what = "the identity of a durable counter"
+        record = headed_record(path, form=FORMAT, version=VERSION, what=what, max_bytes=_MAX_BYTES)
         try:
             check_checksum(record)
             adopted = tuple((whole(seen), whole(step)) for seen, step in record["adopted"])

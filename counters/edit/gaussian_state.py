@@ -12,7 +12,7 @@ from trilift.counters.position import Position
 from trilift.counters.state_file import (
     boolean,
     check_checksum,
-    read_record,
+    kind_record,
     recent_record,
     recent_steps,
     secrets_of,
@@ -20,7 +20,6 @@ from trilift.counters.state_file import (
     whole,
     write_record,
 )
-from trilift.lift.checks import show
 from trilift.lift.errors import ArtifactFormatError, TriliftError
 from trilift.lift.integers import shrink
 
@@ -80,14 +79,8 @@ def read(path: Path, *, kind: str) -> GaussianSnapshot:
     Raises:
         ArtifactFormatError: missing, too large, truncated, of another kind or of a newer version.
     """
-    record = read_record(path, max_bytes=_MAX_BYTES)
-    if not isinstance(record, dict) or "kind" not in record:
-        raise ArtifactFormatError(f"{path}: not the state of an edit-private Gaussian counter")
-    if record["kind"] != kind:
-        raise ArtifactFormatError(f"{path}: is the state of {show(record['kind'])}, not of {kind}")
-    version = record.get("version")
-    if record.get("format") != FORMAT or version != VERSION or isinstance(version, bool):
-        raise ArtifactFormatError(f"{path}: version {show(version)}, this library reads {VERSION}")
+    what = "an edit-private Gaussian counter"
+    record = kind_record(path, form=FORMAT, version=VERSION, kind=kind, what=what, max_bytes=_MAX_BYTES)
     try:
         check_checksum(record)
         return _snapshot(record)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from trilift.counters.lock import exclusive
-from trilift.counters.state_file import check_checksum, read_record, sha256_text, whole, write_record
+from trilift.counters.state_file import check_checksum, headed_record, sha256_text, whole, write_record
 from trilift.lift.errors import ArtifactFormatError, ParameterError, ReplayError, StateError
 from trilift.stream.keys import DigestBuilder, Secret, derive_key, new_key
 
@@ -135,11 +135,8 @@ class Registry:
         write_record(path, record=record)
 
     def _read(self, path: Path, *, first: bool) -> None:
-        record = read_record(path, max_bytes=_MAX_BYTES)
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise ArtifactFormatError(f"{path}: no keys of frames")
-        if record.get("version") != VERSION:
-            raise ArtifactFormatError(f"{path}: keys of another version; a newer trilift may read them")
+        what = "a file of keys of dataframes"
+        record = headed_record(path, form=FORMAT, version=VERSION, what=what, max_bytes=_MAX_BYTES)
         try:
             check_checksum(record)
             identity = sha256_text(record["identity"])
