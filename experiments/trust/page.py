@@ -36,7 +36,8 @@ _ABOUT = {
         violation. A case holds if it was caught.""",
     "audits": """The same audit of the shipped mechanisms. A case holds if the lower confidence bound
         on the epsilon that is really spent does not exceed the claim. That proves
-        nothing by itself; the proofs are in [privacy.md](privacy.md).""",
+        nothing by itself; the proofs are in [privacy.md](privacy.md). Where the bound is
+        0, so few runs saw nothing: neither for the claim nor against it.""",
     "kills": """A process that counts was killed with SIGKILL, and the counter opened again. A case
         holds if no step that was seen is lost, and nothing is drawn anew: the
         released values are byte for byte those of an undisturbed run.""",
