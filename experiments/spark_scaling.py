@@ -111,18 +111,31 @@ def _child(arguments: list[str]) -> str:
     return done.stdout.splitlines()[-1] if done.stdout else ""
 
 
-def measure(*, rows: int, keys: int, rounds: int, note: str) -> dict[str, Any]:
-    """Return the record: seconds with one and two workers, in turns, and their ratio."""
+def measure(*, rows: int, keys: int, rounds: int, note: str, kept: Path | None = None) -> dict[str, Any]:
+    """Return the record: seconds with one and two workers, in turns, and their ratio.
+
+    Args:
+        rows, keys: of the events.
+        rounds: how often both are measured.
+        note: a sentence about the machine.
+        kept: a file with a line for each run that is done; those that it has are not done again.
+    """
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, "events")
-        sizes = ["--rows", str(rows), "--keys", str(keys), "--data", str(folder)]
-        _child([*sizes, "--write"])
-        for _ in range(rounds):
-            for workers in (1, 2):
+    if kept is not None and kept.exists():
+        runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    wanted = [1, 2] * rounds
+    if [run["workers"] for run in runs] != wanted[: len(runs)]:
+        raise SystemExit(f"{kept} has other runs than those that are wanted")
+    if len(runs) < len(wanted):
+        with tempfile.TemporaryDirectory() as scratch:
+            sizes = ["--rows", str(rows), "--keys", str(keys), "--data", str(Path(scratch, "events"))]
+            _child([*sizes, "--write"])
+            for workers in wanted[len(runs) :]:
                 load = os.getloadavg()[0]
-                runs.append(json.loads(_child([*sizes, "--workers", str(workers)])) | {"load_before": load})
-                print(json.dumps(runs[-1]), file=sys.stderr)
+                run = json.loads(_child([*sizes, "--workers", str(workers)])) | {"load_before": load}
+                runs.append(run)
+                if kept is not None:
+                    atomic_write(kept, "".join(json.dumps(run) + "\n" for run in runs).encode())
     best = {workers: min(run["seconds"] for run in runs if run["workers"] == workers) for workers in (1, 2)}
     return {
         "rows": rows,
@@ -177,6 +190,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
+    parser.add_argument("--kept", type=Path, help="file of runs that are done, to go on from")
     parser.add_argument("--out", type=Path, help="where to write the record")
     parser.add_argument("--page", type=Path, help="write the table of the record into this page")
     parser.add_argument("--record", type=Path, default=Path("docs/measurements/spark_scaling.json"))
@@ -193,7 +207,7 @@ def main() -> None:
         record = json.loads(given.record.read_text(encoding="utf-8"))
         atomic_write(given.page, with_table(given.page.read_text(encoding="utf-8"), record).encode())
     else:
-        record = measure(**sizes, rounds=given.rounds, note=given.note)
+        record = measure(**sizes, rounds=given.rounds, note=given.note, kept=given.kept)
         text = json.dumps(record, indent=1) + "\n"
         if given.out is None:
             print(text, end="")

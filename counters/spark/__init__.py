@@ -1,5 +1,5 @@
 """Private running sums on Apache Spark (extra ``spark``): those of ``frames``, for data past one machine."""
 
-from trilift.counters.spark.cumsum import SparkCumsum, SparkOptions, spark_cumsum
+from trilift.counters.spark.cumsum import SparkCumsum, spark_cumsum
 
-__all__ = ["SparkCumsum", "SparkOptions", "spark_cumsum"]
+__all__ = ["SparkCumsum", "spark_cumsum"]

@@ -44,7 +44,8 @@ def batch_plan(
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    types, shown = check_types(frame, columns), columns.shown(frame.columns)
+    shown = columns.shown(frame.columns)
+    types = check_types(frame, columns)
     large = _large(frame, columns.by, rows_per_task)
     check_sums(setup, max([rows_per_task, *(row[_COUNT] for row in large)]))
     rows = _inputs(frame, columns, release, shown)

@@ -77,15 +77,13 @@ class SparkCumsum:
         postprocess: None or "nonnegative". (A running maximum of released values costs no privacy.)
         key: "env:NAME", "file:PATH", "call:MODULE:FUNCTION", or a function that executors can import.
         version: name of the version of the data.
-        rows_per_task: groups with more rows are summed by several tasks (batch).
+        rows_per_task: groups with more rows are summed by several tasks (batch); a million when left out.
 
     Raises:
         ParameterError: an argument that is not acceptable.
     """
 
-    def __init__(
-        self, value: str, *, rows_per_task: int = 1_000_000, **options: Unpack[SparkOptions]
-    ) -> None:
+    def __init__(self, value: str, **options: Unpack[SparkOptions]) -> None:
         given: dict[str, Any] = dict(options)
         unknown = set(given) - set(SparkOptions.__annotations__)
         if unknown:
@@ -95,7 +93,7 @@ class SparkCumsum:
                 raise ParameterError(f"{name} must be given: {why}")
         if given.get("postprocess") not in (None, "nonnegative"):
             raise fail("postprocess", "None or 'nonnegative'", given["postprocess"])
-        self._rows_per_task = integer("rows_per_task", rows_per_task, minimum=2)
+        self._rows_per_task = integer("rows_per_task", given.pop("rows_per_task", 1_000_000), minimum=2)
         simulated = given.get("simulation_seed") is not None
         source, budget = given.pop("key", None), given.pop("budget", None)
         if source is None and not simulated:

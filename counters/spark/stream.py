@@ -38,7 +38,8 @@ def stream_plan(frame: Any, columns: Columns, setup: StreamSetup, release: Relea
     from pyspark.sql import functions as F
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-    types, shown = check_types(frame, columns, orders=_ORDERS), columns.shown(frame.columns)
+    shown = columns.shown(frame.columns)
+    types = check_types(frame, columns, orders=_ORDERS)
     extra = [name for name in shown if name not in {*columns.by, *columns.order}]
     if extra or columns.person is not None:
         raise ParameterError("a stream has no keep= and no person=: nothing but groups and places is held")
