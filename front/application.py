@@ -15,6 +15,7 @@ from trilift.commands import (
     artifacts,
     attack,
     audit,
+    bench,
     certify,
     count,
     demo,
@@ -71,6 +72,7 @@ app.command(runs.NAME)(runs.command)
 app.add_typer(reproduce.app, name=reproduce.NAME)
 app.command(attack.NAME)(attack.command)
 app.command(audit.NAME)(audit.command)
+app.command(bench.NAME)(bench.command)
 app.command(demo.NAME)(demo.command)
 
 

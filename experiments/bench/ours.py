@@ -2,8 +2,8 @@
 
 A counter is {"kind", "n", "objective"}: "default" is ``Counter`` as it comes, "best" its chain of least exact
 error among all that are shipped, "averaged" the averaged k-ary tree's streaming relative of an arity;
-"gaussian" and "gaussian-best" are the same for ``GaussianCounter``. epsilon = 1, delta = 10^-6. "chain", names
-of artifacts, spares the search for the best.
+"gaussian" and "gaussian-best" are the same for ``GaussianCounter``. epsilon = 1, delta = 10^-6. "chain",
+names of artifacts, spares the search for the best.
 """
 
 from __future__ import annotations

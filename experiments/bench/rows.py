@@ -2,8 +2,9 @@
 
 A row keeps the contract of ``trilift bench --json``, "tool", "version", "mechanism", "n", "max_se",
 "mean_se", "how" and "released_per_s", and says more: "privacy" ("pure", "gaussian", or "none" for
-a sampler that is no counter), "noise" ("exact" or "float"), "causal" (whether a step is released before the next one comes),
-"best_for", "theory_max_se" and "theory_mean_se" (None where there is no theory here), "note".
+a sampler that is no counter), "noise" ("exact" or "float"), "causal" (whether a step is released
+before the next one comes), "best_for", "theory_max_se" and "theory_mean_se" (None where
+there is no theory here), "note".
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Ask = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
 """Sends requests to one tool's process and returns its version and answers."""
 
 SAMPLES = 1 << 15
+_SLOW = 1 << 20  # OpenDP's trees take ten seconds a call from here on
 
 
 @dataclass
@@ -123,7 +125,7 @@ def opendp_lines(n: int, ask: Ask, *, seconds: float, weights_up_to: int) -> lis
             row["note"] = "weights of least squares" if not causal else "weights 0 and 1"
         row["version"] = reply["version"]
         speed = {"do": "speed", **asked, "seconds": seconds}
-        lines.append(Line(row, speed, once=choice.best_for == "mean"))
+        lines.append(Line(row, speed, once=choice.best_for == "mean" or n >= _SLOW))
     scale = 5
     sampler = _row(
         "OpenDP",
