@@ -51,6 +51,7 @@ class Kept:
 
         Raises:
             OSError: the file cannot be written; what was there before is unchanged.
+            StateError: it would be larger than what is read again; likewise.
         """
         self._write(Path(path), self._now)  # one value: signal handlers may save any time
 

@@ -186,7 +186,7 @@ def write(path: Path, snapshot: Snapshot) -> None:
     }
     if snapshot.version != VERSION:
         record["epochs"] = {str(j): _epoch_record(epoch) for j, epoch in sorted(snapshot.epochs.items())}
-    write_record(path, record=record)
+    write_record(path, record=record, max_bytes=_MAX_BYTES)
 
 
 def read(path: Path) -> Snapshot:

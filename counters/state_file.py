@@ -17,7 +17,7 @@ from typing import Any
 
 from trilift.counters.position import Position, Step
 from trilift.lift.checks import show
-from trilift.lift.errors import ArtifactFormatError
+from trilift.lift.errors import ArtifactFormatError, StateError
 from trilift.lift.files import atomic_write, read_regular
 from trilift.lift.strict_json import parse_json
 
@@ -62,15 +62,23 @@ def check_checksum(record: dict[str, Any]) -> None:
         raise ValueError
 
 
-def write_record(path: Path, *, record: dict[str, Any]) -> None:
+def write_record(path: Path, *, record: dict[str, Any], max_bytes: int | None = None) -> None:
     """Write a record and its checksum; the end of a link is what is replaced.
 
+    Args:
+        path: the file.
+        record: what it is to hold.
+        max_bytes: the largest file that will be read again.
+
     Raises:
-        OSError: the file cannot be written; what was there before is unchanged.
+        StateError: the file would be larger than that; what was there before is unchanged.
+        OSError: the file cannot be written; likewise.
     """
     path = Path(os.path.realpath(path))  # the end of a link, or it would keep an old state
-    whole_record = {**record, "checksum": checksum(record)}
-    atomic_write(path, json.dumps(whole_record).encode("ascii"), private=True)
+    data = json.dumps({**record, "checksum": checksum(record)}).encode("ascii")
+    if max_bytes is not None and len(data) > max_bytes:
+        raise StateError(f"{path} would be larger than {max_bytes} bytes, and could not be read again")
+    atomic_write(path, data, private=True)
 
 
 def read_record(path: Path, *, max_bytes: int) -> Any:

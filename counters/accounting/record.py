@@ -104,9 +104,11 @@ def write_budget(path: Path, limits: Limits, entries: tuple[Entry, ...]) -> None
 
     Raises:
         OSError: it cannot be written; what was there before is unchanged.
+        StateError: it would be larger than what is read again; likewise.
     """
     write_record(
         path,
+        max_bytes=_MAX_BYTES,
         record={
             "format": FORMAT,
             "version": VERSION,

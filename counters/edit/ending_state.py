@@ -39,10 +39,11 @@ def write(path: Path, snapshot: EndingSnapshot) -> None:
 
     Raises:
         OSError: the file cannot be written; what was there before is unchanged.
+        StateError: it would be larger than what is read again; likewise.
     """
     record: dict[str, Any] = {"format": FORMAT, "version": VERSION, **record_of(snapshot.inner)}
     record |= {"epsilon": str(snapshot.epsilon), "delta": str(snapshot.delta), "finished": snapshot.finished}
-    write_record(path, record=record)
+    write_record(path, record=record, max_bytes=_MAX_BYTES)
 
 
 def read(path: Path) -> EndingSnapshot:

@@ -51,6 +51,7 @@ def write(path: Path, snapshot: GaussianSnapshot) -> None:
 
     Raises:
         OSError: the file cannot be written; what was there before is unchanged.
+        StateError: it would be larger than what is read again; likewise.
     """
     now = snapshot.position
     record = {
@@ -66,7 +67,7 @@ def write(path: Path, snapshot: GaussianSnapshot) -> None:
         "count": int(now.counts[0]),
         "recent": recent_record(now),
     }
-    write_record(path, record=record)
+    write_record(path, record=record, max_bytes=_MAX_BYTES)
 
 
 def read(path: Path, *, kind: str) -> GaussianSnapshot:

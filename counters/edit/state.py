@@ -59,8 +59,10 @@ def write(path: Path, snapshot: Snapshot) -> None:
 
     Raises:
         OSError: the file cannot be written; what was there before is unchanged.
+        StateError: it would be larger than what is read again; likewise.
     """
-    write_record(path, record={"format": FORMAT, "version": VERSION, **record_of(snapshot)})
+    record = {"format": FORMAT, "version": VERSION, **record_of(snapshot)}
+    write_record(path, record=record, max_bytes=_MAX_BYTES)
 
 
 def record_of(snapshot: Snapshot) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class Registry:
                 for data, groups in known.items()
             },
         }
-        write_record(path, record=record)
+        write_record(path, record=record, max_bytes=_MAX_BYTES)
 
     def _read(self, path: Path, *, first: bool) -> None:
         what = "a file of keys of dataframes"

@@ -50,6 +50,7 @@ def write(path: Path, snapshot: Snapshot) -> None:
 
     Raises:
         OSError: the file cannot be written; what was there before is unchanged.
+        StateError: it would be larger than what is read again; likewise.
     """
     record = {
         "format": FORMAT,
@@ -65,7 +66,7 @@ def write(path: Path, snapshot: Snapshot) -> None:
         "held": snapshot.held,
         "recent": [_event_record(event) for event in snapshot.recent],
     }
-    write_record(path, record=record)
+    write_record(path, record=record, max_bytes=_MAX_BYTES)
 
 
 def _event_record(event: Event) -> list[Any]:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trilift.counters import Counter
+from trilift.counters import Counter, state
+from trilift.counters.edit import GaussianCC, PartitionCC, gaussian_state
+from trilift.counters.edit import state as edit_state
 from trilift.counters.lock import StateLock, exclusive
 from trilift.lift.errors import ArtifactFormatError, HorizonError, ParameterError, StateError
 
@@ -20,6 +22,29 @@ Make = Callable[..., Counter]
 
 def on_disk(path: Path) -> int:
     return Counter.load(path).step
+
+
+@pytest.mark.parametrize(
+    ("module", "make"),
+    [
+        (state, lambda: Counter(1, horizon=40, chain=("stage-max-9", "direct-max-16"))),
+        (gaussian_state, lambda: GaussianCC(1, 1e-5)),
+        (edit_state, lambda: PartitionCC(9, 1e-3, horizon=40)),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(
+    module: Any, make: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, counter = tmp_path / "state", make()
+    counter.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(module, "_MAX_BYTES", len(before))
+    counter.extend([1, 0, 1])
+    with pytest.raises(StateError, match="could not be read again"):
+        counter.save(path)
+    assert path.read_bytes() == before
+    assert type(counter).load(path).step == 0
+    assert counter.step == 3
 
 
 def test_every_return_is_on_disk(small: Make, tmp_path: Path) -> None:

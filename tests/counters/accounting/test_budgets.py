@@ -398,6 +398,15 @@ def test_amounts_that_no_record_could_give_back(tmp_path: Path) -> None:
     assert Budget.load(path).left == budget.left
 
 
+def test_a_record_does_not_grow_past_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "b.json"
+    budget = Budget(1, record=path)
+    monkeypatch.setattr("trilift.counters.accounting.record._MAX_BYTES", path.stat().st_size + 100)
+    with pytest.raises(StateError, match="could not be read again"):
+        budget.charge_amounts({"epsilon": Fraction(1, 2)}, by="x" * 100)
+    assert Budget.load(path).entries == budget.entries == ()
+
+
 def test_durable_counters_and_their_forks_are_paid_for(tmp_path: Path) -> None:
     budget = Budget(1)
     with DurableCounter(tmp_path / "a", budget.charge(late(), by="folder")) as first:

@@ -129,6 +129,15 @@ def test_within_one_object_too(flights: dict[str, list[Any]]) -> None:
         copy.copy(sums)
 
 
+def test_a_state_does_not_grow_past_what_is_read(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sums = PrivateCumsum("late", epsilon=1, state=state)
+    monkeypatch.setattr("trilift.counters.frames.registry._MAX_BYTES", state.stat().st_size)
+    with pytest.raises(StateError, match="could not be read again"):
+        sums.apply(pd.DataFrame({"late": [0]}))
+    monkeypatch.undo()
+    assert len(private_cumsum(pd.DataFrame({"late": [1]}), "late", epsilon=1, state=state)) == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kept", [False, True])
