@@ -162,8 +162,9 @@ def planned(
     delta: Fraction | None = None,
     files: Sequence[str] = (),
     most: int = 24,
+    beside: Planned | None = None,
 ) -> list[Planned]:
-    """Return every combination of what is given, each once.
+    """Return every combination of what is given, each once; with ``beside``, what it has loaded is shared.
 
     Raises:
         ParameterError: an unknown mechanism or objective, Gaussian noise without a delta or a delta without
@@ -184,7 +185,7 @@ def planned(
         raise ParameterError(f"--artifact is about chains: add --mechanism {OURS}, or leave it out")
     if "gaussian-toeplitz" in mechanisms and max(horizons) > _TOEPLITZ_MOST:
         raise ParameterError(f"gaussian-toeplitz serves horizons up to {_TOEPLITZ_MOST}")
-    shared = _Shared()
+    shared = _Shared() if beside is None else beside.shared
     found = [
         Planned(
             name, epsilon, horizon, objective, delta if name in noisy else None, tuple(files), shared=shared

@@ -185,6 +185,7 @@ def _all_beside(first: Planned) -> list[Planned]:
         horizons=[first.horizon],
         objectives=[first.objective],
         files=first.files,
+        beside=first,
     )
 
 

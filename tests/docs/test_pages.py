@@ -1,6 +1,7 @@
 """The pages of the site: their examples and commands are run, and their links lead somewhere."""
 
 import doctest
+import functools
 import re
 import subprocess
 import sys
@@ -9,11 +10,21 @@ from pathlib import Path
 
 import pytest
 from trilift.cli import main
+from trilift.commands import plan
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NEW = ["index", "start", "tutorial-flights", "choosing", "gpu", "theory-bridge"]
 """Pages whose examples nobody else runs."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_catalogue() -> Iterator[None]:
+    """Load the shipped artifacts once, not for every command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "catalogued", functools.cache(plan.catalogued))
+        yield
+
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
