@@ -1,4 +1,4 @@
-"""The README's section on edit neighbours: its Python runs, its commands are taken as they stand there."""
+"""The README's examples: its Python runs, its commands are taken as they stand there."""
 
 import re
 import shlex
@@ -40,6 +40,15 @@ def test_the_commands_are_taken(section: str, run: Run) -> None:
     priced = run(*plan[1:])
     assert priced.code == 0
     assert "use  trilift count FILE --mechanism simecc" in priced.out
+
+
+def test_the_commands_that_price_are_taken(run: Run) -> None:
+    text = README.read_text(encoding="utf-8").replace("100000", "1000")  # less to draw
+    (block,) = re.findall(r"```\n(trilift plan --horizon 1000 --epsilon 0.3.*?)```", text, re.DOTALL)
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    for line in lines:
+        assert run(*line[1:]).code == 0
+    assert {path.name for path in Path().glob("*.png")} == {"errors.png", "steps.png"}
 
 
 def test_the_symbols_of_edit_mechanisms_are_explained() -> None:
