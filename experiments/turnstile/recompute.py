@@ -86,7 +86,7 @@ class Recompute:
             base = make_base("tree", budget=self.budget.part(Fraction(1, self.releases)), ticks=1)
             key = hashlib.sha256(f"turnstile experiments {seed}".encode()).digest()
             bank = base.bank(count, key=key, stream_id=bytes(16), purpose="experiments/releases")
-            return bank.at(np.zeros(1, dtype=np.int64))[0].astype(np.float64)
+            return np.asarray(bank.at(np.zeros(1, dtype=np.int64))[0], dtype=np.float64)
         rng = np.random.default_rng([seed, 3])
         return (rng.normal if self.budget.law == "gaussian" else rng.laplace)(0.0, self.scale, count)
 

@@ -249,7 +249,8 @@ def best_plan(
     from trilift.lift import plan
     from trilift.verify import refutation, require_proof
 
-    stages, paths = map(dict, catalogued() if known is None else known)
+    known = catalogued() if known is None else known
+    stages, paths = dict(known[0]), dict(known[1])
     for file in files:
         path = paths.get(file) or readable_artifact(file)[0]
         require_proof(path)
