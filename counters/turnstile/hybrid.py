@@ -62,7 +62,7 @@ def block_length(budget: Budget, *, common: Common) -> int:
     131
     """
     steps, failure = float(common.ticks * common.every), float(common.failure)
-    amount = float(min(budget.amount, Fraction(10**300)))  # huge budgets are refused elsewhere; here they need a float
+    amount = float(min(budget.amount, Fraction(10**300)))  # huge budgets are refused elsewhere
     if budget.law == "gaussian":  # z is about 4.2: hardly anything depends on it
         z = NormalDist().inv_cdf(1.0 - failure / (2.0 * max(steps ** (2.0 / 3.0), 1.0)))
         best = math.exp(math.log(z * z * steps / (2.0 * amount)) / 3.0)
