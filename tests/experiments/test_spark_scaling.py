@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trilift.experiments.spark_plan import Plan, with_plan
 from trilift.experiments.spark_scaling import page_table, with_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,3 +43,23 @@ def test_a_page_without_a_place_is_refused(record: dict[str, Any]) -> None:
 
 def test_values_that_differ_are_said_to(record: dict[str, Any]) -> None:
     assert "NOT THE SAME" in page_table(record | {"same_values": False})
+
+
+def test_the_page_shows_the_plan() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_plan(text, Plan()) == text
+    assert with_plan(text, Plan(rows=10**9)) != text
+    with pytest.raises(SystemExit, match="no place for the plan"):
+        with_plan("# Spark\n", Plan())
+
+
+def test_the_plan_adds_up() -> None:
+    table = {
+        line.split(" | ")[0].strip("| "): line
+        for line in Plan(rows=2 * 10**6, keys=10, rows_per_task=10**5).lines()
+    }
+    assert "| 144 MB |" in table["reads of the source"]  # 2e6 x (8 + 16 + 24 + 24)
+    assert "| 64 MB |" in table["shuffle of the rows"]
+    assert "| 10 |" in table["parts of the large key"]
+    assert "| 4 core-seconds |" in table["noise"]
+    assert "| 1,000 bytes |" in table["state of a stream"]
