@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveView", "Shown", "band_of", "can_draw", "live", "reading_shown", "silent"]
 
-_KEPT = 600  # points: more than a terminal has columns of dots
-_BATCH = 48  # points of a batch that are kept
+_KEPT = 256  # points: about as many as a terminal has columns of dots; a band takes a millisecond each
 _REFRESHES = 8  # a second, at most
 _HEIGHT, _MARGIN, _LABEL = 16, 6, 12
 _SD_95 = 1.959964
@@ -83,6 +82,8 @@ class LiveView:
         readings: bool = False,
     ) -> None:
         self._title, self._horizon, self._band, self._readings = title, horizon, band, readings
+        self._count, self._stride = 0, 1
+        self._kept: list[Shown] = []  # of every stride-th value
         self._points: list[Shown] = []
 
     @property
@@ -92,13 +93,19 @@ class LiveView:
 
     def released(self, first: int, values: Sequence[Any]) -> None:
         """Take values that have just been written, those of the steps ``first``, ``first + 1``, ..."""
-        stride = -(-len(values) // _BATCH)
-        kept = range((len(values) - 1) % stride, len(values), stride)
-        added = [self._shown(first + index, values[index]) for index in kept]
-        points = [*self._points, *added]
-        while len(points) > _KEPT:
-            points = points[(len(points) - 1) % 2 :: 2]
-        self._points = points  # replaced as a whole: another thread draws
+        if not values:
+            return
+        start, self._count = self._count, self._count + len(values)
+        while self._count > _KEPT * self._stride:
+            self._stride *= 2
+            self._kept = self._kept[::2]
+        for index in range(-start % self._stride, len(values), self._stride):
+            self._kept.append(self._shown(first + index, values[index]))
+        last = self._shown(first + len(values) - 1, values[-1])
+        if self._kept[-1].step == last.step:
+            self._points = self._kept.copy()  # replaced as a whole: another thread draws
+        else:
+            self._points = [*self._kept, last]
 
     def _shown(self, step: int, value: Any) -> Shown:
         if self._readings:
@@ -116,10 +123,11 @@ class LiveView:
         if not points:
             yield Text("nothing released yet")
             return
-        yield Text(self._said(points[-1]), no_wrap=True, overflow="ellipsis")
+        braille = console.encoding.lower().startswith("utf")
+        said = self._said(points[-1])
+        yield Text(said if braille else said.replace("±", "+-"), no_wrap=True, overflow="ellipsis")
         height = max(min(_HEIGHT, console.size.height - _MARGIN), 2)
         width = max(options.max_width - _LABEL - 2, 4)
-        braille = console.encoding.lower().startswith("utf")
         yield from _chart(points, width=width, height=height, braille=braille)
 
     def _said(self, last: Shown) -> str:
