@@ -23,6 +23,7 @@ __all__ = ["DELTA", "answer", "errors", "make", "optimise", "speed"]
 
 DELTA = Fraction(1, 10**6)
 _CHUNK = 1 << 16
+_SLOW_SETUP = 0.5
 
 
 def _chain(asked: Mapping[str, Any]) -> Any:
@@ -72,7 +73,7 @@ def errors(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def speed(asked: Mapping[str, Any], seconds: float, path: str) -> float:
-    """Return released steps a second of one core: the fastest of the runs within some seconds.
+    """Return released steps a second of one core: the fastest of the runs within some seconds, the first not.
 
     Args:
         asked: the counter.
@@ -82,16 +83,26 @@ def speed(asked: Mapping[str, Any], seconds: float, path: str) -> float:
     from trilift.stream import fast
 
     (fast.enable if path == "fast" else fast.disable)()
-    chain, ones = _chain(asked), np.ones(asked["n"], dtype=np.int64)
-    make(asked, chain).extend(ones)
+    n, chain = asked["n"], _chain(asked)
+    begin = time.process_time()
+    counter = make(asked, chain)
+    setup = time.process_time() - begin
+    if setup > _SLOW_SETUP:  # the large ones prove their ledgers for seconds: one counter, in four pieces
+        piece = np.ones(n // 4, dtype=np.int64)
+        return float(piece.size / min([_extend(counter, piece) for _ in range(4)][1:]))
+    ones = np.ones(n, dtype=np.int64)
+    _extend(counter, ones)
     best, spent, runs = float("inf"), 0.0, 0
     while spent < seconds or runs < 3:
-        counter = make(asked, chain)
-        begin = time.process_time()
-        counter.extend(ones)
-        took = time.process_time() - begin
+        took = _extend(make(asked, chain), ones)
         best, spent, runs = min(best, took), spent + took, runs + 1
-    return float(asked["n"] / best)
+    return float(n / best)
+
+
+def _extend(counter: Any, ones: Any) -> float:
+    begin = time.process_time()
+    counter.extend(ones)
+    return time.process_time() - begin
 
 
 def optimise(n: int) -> dict[str, Any]:
@@ -113,9 +124,21 @@ def answer(request: Mapping[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Answer a list of requests."""
-    answers = [answer(request) for request in json.load(sys.stdin)]
+    """Answer a list of requests; what is asked twice, for the same chain, is measured once."""
+    known: dict[str, Any] = {}
+    answers = []
+    for request in json.load(sys.stdin):
+        same = {**request, "counter": {**request["counter"], "objective": ""}} if _same(request) else request
+        name = json.dumps(same)
+        if name not in known:
+            known[name] = answer(request)
+        answers.append(known[name])
     json.dump({"version": __version__, "answers": answers}, sys.stdout)
+
+
+def _same(request: Mapping[str, Any]) -> bool:
+    """Say whether a request names its chain, so that the objective has nothing more to choose."""
+    return bool(request["do"] == "speed" and request["counter"].get("chain"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``trilift bench``: its contract and what it refuses; the tools themselves are in tests/experiments/bench."""
+"""``trilift bench``: its contract and what it refuses; the tools are in tests/experiments/bench."""
 
 import json
 from collections.abc import Callable

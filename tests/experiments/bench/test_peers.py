@@ -1,4 +1,4 @@
-"""The peers' scripts against the real packages: OpenDP where it is installed, others in their environments."""
+"""The peers' scripts against the real packages: OpenDP where it is installed, others where made."""
 
 import os
 import sys
