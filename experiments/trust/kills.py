@@ -18,11 +18,11 @@ __all__ = ["PART", "PLAN", "measure"]
 PART = "kills"
 
 PLAN = {
-    "trilift count": (300, 8),
-    "GaussianCC": (300, 8),
+    "trilift count": (300, 6),
+    "GaussianCC": (300, 6),
     "HorizonGaussian": (100, 0),
     "PartitionCC": (100, 0),
-    "SimECC": (50, 4),
+    "SimECC": (50, 2),
     "ECC": (50, 0),
     "Counter": (50, 0),
     "DistinctCounter": (30, 0),
@@ -71,9 +71,9 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
             what = f"{kind} killed" + (", and run again" if kind == "trilift count" else "")
             rows.append(_row(what, done["tried"], done["held"], f"{done['steps']:,} steps shown"))
             tell(f"{kind}: {done['held']} of {done['tried']}")
-    every = 1 if full else 41
+    every = 1 if full else 197
     with tempfile.TemporaryDirectory() as folder:
-        ends = cut(Path(folder) / "cut", every=1 if full else 7)
+        ends = cut(Path(folder) / "cut", every=1 if full else 31)
         rows.append(_row("journal cut, its steps marked", *ends["marked"], "refused unless whole"))
         rows.append(_row("journal cut, mark older", *ends["back"], "goes on after the steps that are whole"))
         for name, (tried, held) in flipped(Path(folder) / "flipped", every=every, tell=tell).items():
