@@ -102,7 +102,8 @@ def speed(n: int, kind: str, branching: int, seconds: float) -> dict[str, Any]:
         call, x, true = dp.m.make_laplace(*space, scale=float(branching)), [0] * n, np.zeros(n)
     else:
         call, x, true = released(n, kind, branching), [1] * n, np.arange(1, n + 1)
-    best, spent, squares = float("inf"), 0.0, []
+    best, spent = float("inf"), 0.0
+    squares: list[float] = []
     if n <= 1 << 16:
         call(x)
     while spent < seconds or not squares:
