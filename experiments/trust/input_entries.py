@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Entry", "Kept", "flag", "key_of", "maybe", "number", "steps", "untried", "whole", "word"]
+__all__ = ["Entry", "Kept", "entry", "flag", "key_of", "maybe", "number", "steps", "untried", "whole", "word"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,11 @@ class Entry:
     def name(self) -> str:
         """Where the callable is defined, and how it is called there."""
         return key_of(self.target)
+
+
+def entry(target: Callable[..., Any], fixed: Mapping[str, Any], **wants: Want) -> Entry:
+    """Return the entry of a function or class that is called as it stands."""
+    return Entry(target, target, fixed, wants)
 
 
 def key_of(target: Any) -> str:

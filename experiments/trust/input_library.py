@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ from trilift.counters import chain_of
 from trilift.experiments.trust.input_entries import (
     Entry,
     Want,
+    entry,
     flag,
     maybe,
     number,
@@ -28,10 +28,6 @@ _MAX = {"objective": word("max")}
 _NORM = {"norm": word("l1")}
 
 
-def _entry(target: Callable[..., Any], fixed: dict[str, Any], **wants: Want) -> Entry:
-    return Entry(target, target, fixed, wants)
-
-
 def _lift() -> list[Entry]:
     chain = chain_of(_CHAIN)
     stage, top = chain.stages[0], chain.top
@@ -43,7 +39,7 @@ def _lift() -> list[Entry]:
     horizon: dict[str, Any] = {"chain": chain, "horizon": 30}
     at: dict[str, Want] = {"chain": untried(), "horizon": whole(30, called="step")}
     found = [
-        _entry(lift.Chain, {"top": top}, top=untried(), stages=untried()),
+        entry(lift.Chain, {"top": top}, top=untried(), stages=untried()),
         Entry(lift.Chain.check_horizon, chain.check_horizon, {}, {"horizon": whole(30)}),
         Entry(lift.Chain.level_charges, chain.level_charges, {}, _NORM),
         *(
@@ -67,7 +63,7 @@ def _lift() -> list[Entry]:
             Entry(m, m.__get__(stage), {}, _MAX)
             for m in (lift.Stage.cost_third, lift.Stage.gamma, lift.Stage.kappa)
         ),
-        _entry(
+        entry(
             lift.Stage,
             {"A": np.eye(2), "B": np.eye(2), "w": np.ones(2), "g": np.zeros(2)},
             A=steps(called="shapes"),
@@ -75,39 +71,37 @@ def _lift() -> list[Entry]:
             w=steps(called="shapes"),
             g=steps(called="shapes"),
         ),
-        _entry(
+        entry(
             lift.Stage.plain,
             {"C": np.eye(2), "D": np.eye(2)},
             C=steps(called="shapes|A must"),
             D=steps(called="shapes|B must"),
         ),
-        _entry(lift.Dyadic, {"num": [1, 2]}, num=steps(called="numerators"), exp=whole(1)),
+        entry(lift.Dyadic, {"num": [1, 2]}, num=steps(called="numerators"), exp=whole(1)),
         Entry(lift.Dyadic.abs_sum, lift.Dyadic([[1]]).abs_sum, {}, {"axis": maybe(whole(0))}),
         Entry(lift.Dyadic.sum, lift.Dyadic([[1]]).sum, {}, {"axis": maybe(whole(0))}),
-        _entry(lift.Dyadic.concatenate, {"parts": [half, half]}, parts=untried(), axis=whole(0)),
-        _entry(lift.Dyadic.exact, {}, values=steps()),
-        _entry(lift.Dyadic.round, {"values": [0.5], "bits": 3}, values=steps(), bits=whole(3)),
-        _entry(lift.Dyadic.zeros, {}, shape=steps()),
+        entry(lift.Dyadic.concatenate, {"parts": [half, half]}, parts=untried(), axis=whole(0)),
+        entry(lift.Dyadic.exact, {}, values=steps()),
+        entry(lift.Dyadic.round, {"values": [0.5], "bits": 3}, values=steps(), bits=whole(3)),
+        entry(lift.Dyadic.zeros, {}, shape=steps()),
         Entry(lift.Dyadic.numerators, half.numerators, {}, {"exp": whole(3)}),
         Entry(lift.Dyadic.scaled, half.scaled, {}, {"power": whole(3)}),
-        _entry(
-            lift.chain_cost, {**horizon, "objective": "max"}, **at, **_MAX, **_NORM, scales=maybe(steps())
-        ),
-        _entry(
+        entry(lift.chain_cost, {**horizon, "objective": "max"}, **at, **_MAX, **_NORM, scales=maybe(steps())),
+        entry(
             lift.best_scales,
             {"charges": [1.0, 2.0], "row_norms_sq": [1.0, 2.0]},
             charges=steps(),
             row_norms_sq=steps(),
             **_NORM,
         ),
-        _entry(
+        entry(
             lift.best_alpha,
             {"first": pair, "second": pair, "objective": "max"},
             first=untried(),
             second=untried(),
             **_MAX,
         ),
-        _entry(
+        entry(
             lift.bridge,
             {"stage": small, "C": np.eye(2), "D": np.eye(2), "steps": 2},
             stage=untried(),
@@ -116,25 +110,25 @@ def _lift() -> list[Entry]:
             steps=maybe(whole(2)),
         ),
         *(
-            _entry(f, {"chain": chain, "steps": [1, 2]}, chain=untried(), steps=steps(called="step"))
+            entry(f, {"chain": chain, "steps": [1, 2]}, chain=untried(), steps=steps(called="step"))
             for f in (lift.column_norms, lift.column_norms_sq, lift.row_norms_sq)
         ),
-        _entry(
+        entry(
             lift.compose,
             {"fine": small, "coarse": small},
             fine=untried(),
             coarse=untried(),
             ratio=number(0.5),
         ),
-        _entry(
+        entry(
             lift.diamond,
             {"first": pair, "second": pair, "alpha": 1},
             first=untried(),
             second=untried(),
             alpha=number(0.5),
         ),
-        _entry(lift.diamond_chain, {"base": top, "power": 1}, base=untried(), power=whole(1)),
-        _entry(
+        entry(lift.diamond_chain, {"base": top, "power": 1}, base=untried(), power=whole(1)),
+        entry(
             lift.diamond_power,
             {"base": pair, "power": 1, "objective": "max"},
             base=untried(),
@@ -142,14 +136,14 @@ def _lift() -> list[Entry]:
             **_MAX,
             steps=maybe(whole(2)),
         ),
-        _entry(lift.horizon_scales, {**horizon, "objective": "max"}, **at, **_MAX, **_NORM),
-        _entry(lift.level_max_row_norms_sq, horizon, **at),
-        _entry(lift.lower_ones, {}, size=whole(3)),
-        _entry(lift.materialise, horizon, **at),
-        _entry(lift.max_column_charge, {**horizon, "scales": [1.0, 1.0]}, **at, scales=steps(), **_NORM),
-        _entry(lift.max_row_norm_sq, {**horizon, "scales": [1.0, 1.0]}, **at, scales=steps()),
-        _entry(lift.mean_row_norms_sq, horizon, **at, blended=flag()),
-        _entry(
+        entry(lift.horizon_scales, {**horizon, "objective": "max"}, **at, **_MAX, **_NORM),
+        entry(lift.level_max_row_norms_sq, horizon, **at),
+        entry(lift.lower_ones, {}, size=whole(3)),
+        entry(lift.materialise, horizon, **at),
+        entry(lift.max_column_charge, {**horizon, "scales": [1.0, 1.0]}, **at, scales=steps(), **_NORM),
+        entry(lift.max_row_norm_sq, {**horizon, "scales": [1.0, 1.0]}, **at, scales=steps()),
+        entry(lift.mean_row_norms_sq, horizon, **at, blended=flag()),
+        entry(
             lift.plan,
             {"candidates": {"a": stage, "b": top}, "horizon": 30},
             candidates=untried(),
@@ -158,8 +152,8 @@ def _lift() -> list[Entry]:
             **_NORM,
             keep=whole(2),
         ),
-        _entry(lift.shape_of, {"stage": stage, "name": "a"}, stage=untried(), name=untried(), **_NORM),
-        _entry(
+        entry(lift.shape_of, {"stage": stage, "name": "a"}, stage=untried(), name=untried(), **_NORM),
+        entry(
             lift.screen,
             {
                 "shapes": [lift.shape_of(stage, name="a"), lift.shape_of(top, name="b")],
@@ -197,23 +191,23 @@ def _stream() -> list[Entry]:
         "input_places": whole(2),
     }
     return [
-        _entry(stream.simulation_key, {}, seed=whole(7), name=untried()),
-        _entry(
+        entry(stream.simulation_key, {}, seed=whole(7), name=untried()),
+        entry(
             stream.make_ledger,
             {"chain": chain, "epsilon": 1, "scales": scales},
             **budget,
             epsilon=number(0.5),
         ),
-        _entry(
+        entry(
             stream.make_gaussian_ledger, {"chain": chain, "mu": 1, "scales": scales}, **budget, mu=number(0.5)
         ),
-        _entry(
+        entry(
             stream.Noise,
             {"chain": chain, "ledger": ledger, "horizon": 30, **secret},
             **wants,
             purpose=untried(),
         ),
-        _entry(
+        entry(
             stream.Noise.family,
             {
                 "chain": chain,
@@ -226,6 +220,7 @@ def _stream() -> list[Entry]:
             **wants,
             purposes=untried(),
         ),
+        Entry(type(noise).under, noise.under, secret, {"purpose": untried()}),
         Entry(type(noise).at, noise.at, {}, {"steps": steps(called="step")}),
         Entry(
             type(noise).range,
@@ -240,7 +235,7 @@ def _stream() -> list[Entry]:
             {"first": 1, "second": 2},
             {"first": whole(1, called="step"), "second": whole(2, called="step")},
         ),
-        _entry(
+        entry(
             stream.GaussianNoise,
             {
                 "chain": chain,
@@ -251,8 +246,8 @@ def _stream() -> list[Entry]:
             **wants,
             purpose=untried(),
         ),
-        _entry(stream.LaplaceRows, {}, scales=steps(called="scale")),
-        _entry(stream.GaussianRows, {}, scales=steps(called="scale")),
+        entry(stream.LaplaceRows, {}, scales=steps(called="scale")),
+        entry(stream.GaussianRows, {}, scales=steps(called="scale")),
     ]
 
 
@@ -265,20 +260,20 @@ def _proofs() -> list[Entry]:
     where: dict[str, Any] = {"path": untried()}
     return [
         *(
-            _entry(f, {}, **name)
+            entry(f, {}, **name)
             for f in (artifacts.find, artifacts.find_l2, artifacts.load_stage, artifacts.load_stage_l2)
         ),
         *(
-            _entry(f, {"path": "nowhere"}, **where, verify_hash=flag())
+            entry(f, {"path": "nowhere"}, **where, verify_hash=flag())
             for f in (artifacts.load, artifacts.load_l2)
         ),
-        *(_entry(f, {}, artifact=untried(), path=untried()) for f in (artifacts.save, artifacts.save_l2)),
+        *(entry(f, {}, artifact=untried(), path=untried()) for f in (artifacts.save, artifacts.save_l2)),
         *(
-            _entry(c.from_json, {}, record=steps(called="certificate"))
+            entry(c.from_json, {}, record=steps(called="certificate"))
             for c in (artifacts.Certificate, artifacts.L2Certificate)
         ),
-        _entry(artifacts.Provenance.from_json, {}, record=steps(called="provenance")),
-        _entry(
+        entry(artifacts.Provenance.from_json, {}, record=steps(called="provenance")),
+        entry(
             verify.from_search,
             {"result": stage, "objective": "max", "provenance": provenance},
             result=untried(),
@@ -287,7 +282,7 @@ def _proofs() -> list[Entry]:
             bits=untried(),
             interior=flag(),
         ),
-        _entry(
+        entry(
             verify.from_l2_search,
             {"result": stage, "objective": "max", "provenance": provenance},
             result=untried(),
@@ -295,38 +290,38 @@ def _proofs() -> list[Entry]:
             provenance=untried(),
             bits=untried(),
         ),
-        _entry(
+        entry(
             verify.certify, {"stage": stage, "objective": "max"}, stage=untried(), **_MAX, kind=maybe(word())
         ),
-        _entry(
+        entry(
             verify.certify_l2,
             {"stage": stage, "objective": "max"},
             stage=untried(),
             **_MAX,
             kind=maybe(word()),
         ),
-        _entry(verify.binary_lower_bound, {"size": 4, "objective": "max"}, size=whole(4), **_MAX),
-        _entry(verify.factorisation_lower_bound, {}, size=whole(4)),
-        _entry(verify.kappa_lower_bound, {}, size=whole(4)),
-        _entry(verify.float_down, {}, value=number(half)),
-        _entry(verify.float_up, {}, value=number(half)),
-        _entry(
+        entry(verify.binary_lower_bound, {"size": 4, "objective": "max"}, size=whole(4), **_MAX),
+        entry(verify.factorisation_lower_bound, {}, size=whole(4)),
+        entry(verify.kappa_lower_bound, {}, size=whole(4)),
+        entry(verify.float_down, {}, value=number(half)),
+        entry(verify.float_up, {}, value=number(half)),
+        entry(
             verify.gamma_up,
             {"row_norm_sq": half, "sensitivity_sq": half},
             row_norm_sq=number(half),
             sensitivity_sq=number(half),
         ),
-        _entry(
+        entry(
             verify.kappa_up,
             {"row_norm_sq": half, "sensitivity": half, "size": 4},
             row_norm_sq=number(half),
             sensitivity=number(half),
             size=whole(4),
         ),
-        _entry(verify.log2_enclosure, {"number": 3}, number=whole(3), bits=whole(20)),
-        _entry(verify.sqrt_down, {"value": half}, value=number(half), bits=whole(20)),
-        _entry(verify.sqrt_up, {"value": half}, value=number(half), bits=whole(20)),
-        _entry(
+        entry(verify.log2_enclosure, {"number": 3}, number=whole(3), bits=whole(20)),
+        entry(verify.sqrt_down, {"value": half}, value=number(half), bits=whole(20)),
+        entry(verify.sqrt_up, {"value": half}, value=number(half), bits=whole(20)),
+        entry(
             verify.loss,
             {"stage": stage, "reference": stage, "objective": "max"},
             stage=untried(),
@@ -334,9 +329,9 @@ def _proofs() -> list[Entry]:
             **_MAX,
             **_NORM,
         ),
-        _entry(verify.certify_right_factor, {"R": square}, R=steps(), places=whole(20)),
-        _entry(verify.right_factor_record, {}, R=steps()),
-        _entry(
+        entry(verify.certify_right_factor, {"R": square}, R=steps(), places=whole(20)),
+        entry(verify.right_factor_record, {}, R=steps()),
+        entry(
             verify.complete,
             {"B": np.eye(2)},
             B=steps(),
@@ -347,8 +342,8 @@ def _proofs() -> list[Entry]:
             objective=maybe(word()),
             **_NORM,
         ),
-        _entry(verify.best_stage, {"B": np.eye(2)}, B=steps(), g=maybe(steps()), plain=flag()),
-        _entry(
+        entry(verify.best_stage, {"B": np.eye(2)}, B=steps(), g=maybe(steps()), plain=flag()),
+        entry(
             verify.from_factors,
             {"R": square, "provenance": artifacts.Provenance(objective="max", size=3)},
             R=steps(called="size"),
@@ -358,7 +353,7 @@ def _proofs() -> list[Entry]:
             provenance=untried(),
         ),
         *(
-            _entry(f, {}, path=untried())
+            entry(f, {}, path=untried())
             for f in (verify.refutation, verify.require_proof, verify.verification_report)
         ),
     ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from trilift.counters import neighbours
 from trilift.experiments.trust.input_entries import (
     Entry,
     Want,
+    entry,
     flag,
     maybe,
     number,
@@ -21,10 +21,6 @@ from trilift.experiments.trust.input_entries import (
 __all__ = ["entries"]
 
 
-def _entry(target: Callable[..., Any], fixed: dict[str, Any], **wants: Want) -> Entry:
-    return Entry(target, target, fixed, wants)
-
-
 def entries() -> list[Entry]:
     """Return the entries of all of them."""
     n = neighbours
@@ -34,7 +30,7 @@ def entries() -> list[Entry]:
     letters: dict[str, Any] = {"stream": steps(), "alphabet": steps()}
     pairs: dict[str, Any] = {"stream": steps(), "other": steps(called="streams")}
     found = [
-        _entry(n.absorbing_step, {"stream": x, "at": 0}, stream=steps(), at=whole(0)),
+        entry(n.absorbing_step, {"stream": x, "at": 0}, stream=steps(), at=whole(0)),
         Entry(
             n.all_streams,
             lambda **k: list(n.all_streams(**k)),
@@ -42,23 +38,23 @@ def entries() -> list[Entry]:
             {"steps": whole(2), "alphabet": steps()},
         ),
         *(
-            _entry(f, {"stream": x, "other": y}, **pairs)
+            entry(f, {"stream": x, "other": y}, **pairs)
             for f in (n.are_edit_neighbours, n.are_extended_neighbours, n.are_prefix_neighbours)
         ),
-        _entry(n.are_all_step_neighbours, {"stream": [1, 0], "other": [1, 1]}, **pairs, change=number(1)),
-        _entry(
+        entry(n.are_all_step_neighbours, {"stream": [1, 0], "other": [1, 1]}, **pairs, change=number(1)),
+        entry(
             n.are_step_neighbours, {"stream": [1, 0], "other": [1, 1]}, **pairs, change=number(1), k=whole(1)
         ),
-        _entry(
+        entry(
             n.follows_consecutively,
             {"stream": [1, 0], "other": [1, 1]},
             **pairs,
             change=number(1),
             k=whole(1),
         ),
-        _entry(n.is_insertion_of, {"stream": x, "other": y}, **pairs, extended=flag()),
-        _entry(n.as_stream, {}, stream=steps(), name=untried()),
-        _entry(
+        entry(n.is_insertion_of, {"stream": x, "other": y}, **pairs, extended=flag()),
+        entry(n.as_stream, {}, stream=steps(), name=untried()),
+        entry(
             n.insert,
             {"stream": x, "at": 0, "value": 1},
             stream=steps(),
@@ -66,7 +62,7 @@ def entries() -> list[Entry]:
             value=maybe(number(1)),
             extended=flag(),
         ),
-        _entry(
+        entry(
             n.couple,
             {"checkpoints": [1, 3], "inserted": 1, "absorbed": 2},
             checkpoints=steps(called="inserted|absorbed"),
@@ -74,15 +70,15 @@ def entries() -> list[Entry]:
             absorbed=whole(2, called="inserted"),
             to=word("base"),
         ),
-        _entry(n.decode_sums, {}, sums=steps()),
-        _entry(n.gaps, {}, checkpoints=steps()),
-        _entry(
+        entry(n.decode_sums, {}, sums=steps()),
+        entry(n.gaps, {}, checkpoints=steps()),
+        entry(
             n.interval_sums,
             {"stream": x, "checkpoints": [1, 3]},
             stream=steps(called="checkpoints"),
             checkpoints=steps(),
         ),
-        _entry(
+        entry(
             n.sum_difference,
             {"base": x, "at": 0, "value": 1, "checkpoints": [1, 3]},
             base=steps(called="checkpoints"),
@@ -90,11 +86,11 @@ def entries() -> list[Entry]:
             value=maybe(number(1)),
             checkpoints=steps(),
         ),
-        _entry(n.prefix_sums, {}, stream=steps()),
-        _entry(n.sparsity, {}, stream=steps()),
-        _entry(n.trits_to_bits, {}, trits=steps()),
-        _entry(n.witness, {}, difference=steps()),
-        _entry(
+        entry(n.prefix_sums, {}, stream=steps()),
+        entry(n.sparsity, {}, stream=steps()),
+        entry(n.trits_to_bits, {}, trits=steps()),
+        entry(n.witness, {}, difference=steps()),
+        entry(
             n.random_stream,
             {"steps": 3, "seed": 1},
             steps=whole(3),
@@ -103,7 +99,7 @@ def entries() -> list[Entry]:
             silence=number(0.5),
             places=whole(3),
         ),
-        _entry(
+        entry(
             n.random_updates,
             {"steps": 3, "items": 2, "seed": 1},
             steps=whole(3),
@@ -111,14 +107,14 @@ def entries() -> list[Entry]:
             seed=whole(3),
             silence=number(0.5),
         ),
-        _entry(n.running_sum_differences, {}, steps=whole(2)),
-        _entry(n.random_edit_neighbour, {"stream": x, "seed": 1}, **seed, **ends, extended=flag()),
-        _entry(n.random_prefix_neighbour, {"stream": [1, 0], "seed": 1}, **seed, **ends),
+        entry(n.running_sum_differences, {}, steps=whole(2)),
+        entry(n.random_edit_neighbour, {"stream": x, "seed": 1}, **seed, **ends, extended=flag()),
+        entry(n.random_prefix_neighbour, {"stream": [1, 0], "seed": 1}, **seed, **ends),
         *(
-            _entry(f, {"stream": [1, 0], "seed": 1}, **seed, **ends, change=number(1))
+            entry(f, {"stream": [1, 0], "seed": 1}, **seed, **ends, change=number(1))
             for f in (n.random_all_step_neighbour, n.random_consecutive_neighbour)
         ),
-        _entry(
+        entry(
             n.random_step_neighbour,
             {"stream": [1, 0], "seed": 1},
             **seed,
@@ -126,7 +122,7 @@ def entries() -> list[Entry]:
             change=number(1),
             k=whole(1),
         ),
-        _entry(
+        entry(
             n.sensitivity_set,
             {"steps": 2},
             steps=whole(2),
