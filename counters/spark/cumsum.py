@@ -67,9 +67,9 @@ class SparkCumsum:
 
     Args:
         value: column of numbers to sum.
-        epsilon, delta, by, groups, horizon, bounds, max_contributions, nulls, clip, resolution,
-        output_resolution, objective, name, budget, simulation_seed: as for
+        epsilon, delta, by, groups, horizon, bounds, max_contributions: as for
             :class:`trilift.counters.frames.PrivateCumsum`.
+        nulls, clip, resolution, output_resolution, objective, name, budget, simulation_seed: likewise.
         order: ordering column, or several, without ties within a group.
         person: column that says whose row it is: more than ``max_contributions`` of one are refused (not for
             streams).

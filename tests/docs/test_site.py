@@ -1,4 +1,4 @@
-"""The site is built strictly, and its pages load nothing from elsewhere."""
+"""The site is built strictly, once, and its pages load nothing from elsewhere."""
 
 import re
 import subprocess
@@ -44,20 +44,7 @@ def read(path: Path) -> Loads:
     return page
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        pytest.skip(f"the extra docs is not installed ({', '.join(missing)})")
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out
-
-
-@pytest.mark.slow
-def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+def loads_nothing_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30
     seen = 0
@@ -78,8 +65,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         assert "@import" not in text, path
 
 
-@pytest.mark.slow
-def test_what_pages_load_is_there(site: Path) -> None:
+def what_pages_load_is_there(site: Path) -> None:
     for path in site.rglob("*.html"):
         if path.name == "404.html":
             continue  # served from anywhere, so that its paths are absolute
@@ -88,8 +74,7 @@ def test_what_pages_load_is_there(site: Path) -> None:
             assert not name or (path.parent / name).exists(), f"{path.name}: {target}"
 
 
-@pytest.mark.slow
-def test_formulas_are_mathml(site: Path) -> None:
+def formulas_are_mathml(site: Path) -> None:
     text = (site / "theory-bridge.html").read_text(encoding="utf-8")
     page = read(site / "theory-bridge.html")
     assert page.formulas > 50
@@ -98,10 +83,34 @@ def test_formulas_are_mathml(site: Path) -> None:
     assert r"\[" not in text
 
 
-@pytest.mark.slow
-def test_the_reference_is_made_of_the_docstrings(site: Path) -> None:
+def the_reference_is_made_of_the_docstrings(site: Path) -> None:
     text = (site / "reference" / "counters.html").read_text(encoding="utf-8")
     for words in ('id="trilift.counters.Counter"', "range_sd", "privacy_statement"):
         assert words in text
     assert ":class:" not in text
     assert ":mod:" not in text
+
+
+@pytest.mark.slow
+def test_the_site(tmp_path: Path) -> None:
+    """One test, so that several processes do not each build the site."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"the extra docs is not installed ({', '.join(missing)})")
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    loads_nothing_from_elsewhere(tmp_path)
+    what_pages_load_is_there(tmp_path)
+    formulas_are_mathml(tmp_path)
+    the_reference_is_made_of_the_docstrings(tmp_path)
