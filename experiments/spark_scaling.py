@@ -3,7 +3,7 @@
     python -m trilift.experiments.spark_scaling --out docs/measurements/spark_scaling.json
     python -m trilift.experiments.spark_scaling --page docs/spark.md
 
-The events are written once (Parquet). Every measurement is a process of its own with a new session; those
+The events are written once (Parquet). Every measurement is a process of its own with an engine of its own; those
 of one and two workers take turns, so that what else the machine does is shared by both. The second command
 writes the table of the page. Needs the extra ``spark`` and Java.
 """
@@ -60,15 +60,15 @@ def released(frame: Any, *, rows: int) -> Any:
     )
 
 
-def _session(workers: int) -> Any:
+def _engine(workers: int) -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "16").config("spark.driver.memory", "3g")
     builder = builder.config("spark.sql.adaptive.coalescePartitions.enabled", "false")
-    session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "100000").getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    engine = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "100000").getOrCreate()
+    engine.sparkContext.setLogLevel("ERROR")
+    return engine
 
 
 def _measured(folder: Path, *, rows: int, workers: int) -> dict[str, Any]:
@@ -76,11 +76,11 @@ def _measured(folder: Path, *, rows: int, workers: int) -> dict[str, Any]:
     import pyspark
     from pyspark.sql import functions as F
 
-    session = _session(workers)
-    small = events(session, rows=1000, keys=10)
+    engine = _engine(workers)
+    small = events(engine, rows=1000, keys=10)
     released(small, rows=1000).collect()
     start = time.perf_counter()
-    result = released(session.read.parquet(str(folder)), rows=rows)
+    result = released(engine.read.parquet(str(folder)), rows=rows)
     row = result.agg(
         F.count("*").alias("rows"),
         F.expr("bit_xor(xxhash64(key, time, late_private))").alias("values"),
@@ -88,14 +88,14 @@ def _measured(folder: Path, *, rows: int, workers: int) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     if row["rows"] != rows:
         raise SystemExit(f"the run has {row['rows']} rows, not {rows}")
-    session.stop()
+    engine.stop()
     return {"workers": workers, "seconds": seconds, "values": row["values"], "spark": pyspark.__version__}
 
 
 def _write_events(folder: Path, *, rows: int, keys: int) -> None:
-    session = _session(2)
-    events(session, rows=rows, keys=keys).repartition(8).write.parquet(str(folder))
-    session.stop()
+    engine = _engine(2)
+    events(engine, rows=rows, keys=keys).repartition(8).write.parquet(str(folder))
+    engine.stop()
 
 
 def _child(arguments: list[str]) -> str:

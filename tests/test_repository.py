@@ -22,9 +22,10 @@ FORBIDDEN = [
     "local" + "host",
 ]
 
-# Words of how a text came about, not of what it is about. Fixtures may live as long as a run of pytest does.
+# Words of how a text came about, not of what it is about. Fixtures may live as long as a run of pytest does,
+# and Spark has options under such a name.
 NOT_OUR_VOICE = [
-    r'(?<!scope=")\bsess' + r"ions?\b",
+    r'(?<!scope=")(?<!\.sql\.)\bsess' + r"ions?\b",
     r"\bhelp" + r"ers\b",
     r"\bassist" + r"ants?\b",
     r"\bsub-?ag" + r"ents?\b",
@@ -66,6 +67,7 @@ def test_the_project_speaks_for_itself() -> None:
         ("two help" + "ers wrote", True),
         ("as an assist" + "ant", True),
         ('@pytest.fixture(scope="sess' + 'ion")', False),
+        ("spark.sql.sess" + "ion.timeZone", False),
         ("obsess" + "ions, possess" + "ion", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""One local session of Spark with two workers, where Spark and Java are installed; else a visible skip."""
+"""One local Spark with two workers, where Spark and Java are installed; else a visible skip."""
 
 import importlib.util
 import os
@@ -50,7 +50,7 @@ def spark(spark_env: dict[str, str]) -> Iterator[Any]:
 
     before = dict(os.environ)
     os.environ.update(spark_env)
-    session = (
+    engine = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "4")
@@ -58,8 +58,8 @@ def spark(spark_env: dict[str, str]) -> Iterator[Any]:
         .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
         .getOrCreate()
     )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    engine.sparkContext.setLogLevel("ERROR")
+    yield engine
+    engine.stop()
     os.environ.clear()
     os.environ.update(before)
