@@ -3,7 +3,7 @@
     python -m trilift.experiments.spark_scaling --out docs/measurements/spark_scaling.json
     python -m trilift.experiments.spark_scaling --page docs/spark.md
 
-The events are written once (Parquet). Every measurement is a process of its own with an engine of its own; those
+The events are written once (Parquet). Every measurement is a process with an engine of its own; those
 of one and two workers take turns, so that what else the machine does is shared by both. The second command
 writes the table of the page. Needs the extra ``spark`` and Java.
 """
