@@ -104,7 +104,6 @@ def test_the_site(tmp_path: Path) -> None:
         "mkdocs",
         "build",
         "--strict",
-        "--quiet",
         "--site-dir",
         str(tmp_path),
     ]
