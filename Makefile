@@ -39,7 +39,7 @@ format: $(VENV)/.installed-dev ## let ruff rewrite the sources
 	$(BIN)/ruff format .
 
 site: $(VENV)/.installed-docs ## the documentation as a site in site/; nothing in it loads anything from elsewhere
-	$(BIN)/python -P -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -P -m mkdocs build --strict
 
 wheel: $(BIN)/python ## build dist/trilift-*.whl
 	.ci/wheel $(BIN)/python dist
