@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trilift.experiments.audit.planted import FAULTS
 from trilift.experiments.audit.shipped import MECHANISMS, make_subject
-from trilift.experiments.trust import audits, faults
+from trilift.experiments.trust import faults
 
 IN_A_BANK = ("split-25-over", "scale-halved")  # where runs are cheap; the full measurement has chains too
 MEASUREMENTS = Path(__file__).resolve().parents[3] / "docs" / "measurements"
@@ -34,16 +34,6 @@ def test_faults_are_gone_afterwards() -> None:
             pass
     again: Any = make_subject("counter-mean", epsilon=Fraction(1))
     assert (again.release([stream], seed=4)[0] == before).all()
-
-
-@pytest.mark.slow
-def test_parts_of_the_trust_page() -> None:
-    result = faults.measure(full=False)
-    assert [row["held"] for row in result["rows"]] == [1] * len(result["rows"])
-    said: list[str] = []
-    result = audits.measure(full=False, tell=said.append)
-    assert all(row["held"] == 1 for row in result["rows"])
-    assert len(said) == len(result["rows"])
 
 
 def test_the_measurements_are_of_every_mechanism_and_fault() -> None:
