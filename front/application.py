@@ -129,4 +129,13 @@ def _usage_message(error: BaseException) -> str | None:
     context: Any = getattr(error, "ctx", None)
     command = "trilift" if context is None else context.command_path
     text = str(form()).strip()
+    if "unexpected extra argument" in text:
+        text += _pairs(context)
     return f"{text or 'a command is needed'} (see {command} --help)"
+
+
+def _pairs(context: Any) -> str:
+    """Remind of the options of two values, which take the next word when they are given only one."""
+    options = [] if context is None else context.command.params
+    pairs = [f"{p.opts[0]} {p.metavar}" for p in options if p.nargs == 2 and p.opts[0].startswith("--")]
+    return f"; with a space between its two values: {', '.join(pairs)}" if pairs else ""

@@ -135,7 +135,8 @@ def plan_report(
     steps, objective, name = record["horizon"], record["objective"], record["mechanism"]
     lead = (
         f"{steps:,} steps at epsilon {epsilon}, pure differential privacy, chosen by the {objective} squared "
-        "error. Errors are standard deviations in units of the count."
+        "error. Errors are standard deviations of the count, for inputs from 0 to 1; with --bounds LOW HIGH "
+        "they are HIGH - LOW times as large."
     )
     report = HtmlReport("A planned counter" if name == OURS else f"What {name} costs", lead)
     report.heading("How precise it is")

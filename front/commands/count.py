@@ -26,7 +26,7 @@ def command(
         str | None, typer.Option("--epsilon", "-e", help="Privacy budget, such as 1, 0.1 or 1/3.")
     ] = None,
     horizon: Annotated[
-        str | None, typer.Option("--horizon", "-n", metavar="N", help="Number of steps planned for.")
+        str | None, typer.Option("--horizon", "-n", metavar="N", help="Most inputs that there will ever be.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column to count, for a CSV with a header.")] = None,
     delimiter: Annotated[str, typer.Option(help="What separates the fields of the CSV.")] = ",",
@@ -36,7 +36,9 @@ def command(
     ] = None,
     bounds: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="LOW HIGH", help="Least and largest input. (default: 0 1)"),
+        typer.Option(
+            metavar="LOW HIGH", help="Least and largest input; noise grows with HIGH - LOW. (default: 0 1)"
+        ),
     ] = None,
     clip: Annotated[
         bool | None,
@@ -75,7 +77,8 @@ def command(
         ),
     ] = None,
     max_contributions: Annotated[
-        int | None, typer.Option(help="Inputs that one person may contribute. (default: 1)")
+        int | None,
+        typer.Option(help="Inputs that one person may contribute; noise grows with it. (default: 1)"),
     ] = None,
     chain: Annotated[
         list[str] | None,

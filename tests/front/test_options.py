@@ -76,3 +76,11 @@ def test_what_is_no_number_is_no_option(run: Run, command: str) -> None:
                 found.append((option, text[:20], done.code, last[:120]))
     assert found == []
     assert tried > 50
+
+
+def test_two_values_written_as_one_are_explained(run: Run) -> None:
+    done = run("count", "-", "--bounds", "0,12", "--epsilon", "1", "--horizon", "9")
+    assert (done.code, done.out) == (2, "")
+    assert "unexpected extra argument" in done.err
+    assert "with a space between its two values: --bounds LOW HIGH (see trilift count --help)" in done.err
+    assert "space" not in run("plan", "x", "--epsilon", "1").err
