@@ -13,10 +13,10 @@ import sys
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from trilift import __version__
 from trilift.counters import Counter, GaussianCounter
 
 __all__ = ["DELTA", "answer", "errors", "make", "optimise", "speed"]
@@ -133,7 +133,7 @@ def main() -> None:
         if name not in known:
             known[name] = answer(request)
         answers.append(known[name])
-    json.dump({"version": __version__, "answers": answers}, sys.stdout)
+    json.dump({"version": version("trilift"), "answers": answers}, sys.stdout)
 
 
 def _same(request: Mapping[str, Any]) -> bool:
