@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trilift.artifacts import Entry, catalogue, load_stage
+from trilift.experiments.bench import page as peers
 from trilift.experiments.edit.unreproduced import why_not_published
 from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.lift import Plan, Stage, plan
@@ -281,8 +282,9 @@ def _gaussian_table() -> str:
     return _table(header, rows)
 
 
-def page() -> str:
-    """Return docs/results.md."""
+def page(record: dict[str, Any] | None = None) -> str:
+    """Return docs/results.md; without a record of ``trilift bench``, without its section on peers."""
+    others = "" if record is None else peers.section(record) + "\n\n"
     return f"""# Results
 
 This page is made by `trilift reproduce results --out docs` from exact costs and from the
@@ -341,7 +343,7 @@ within a constant of it:
 
 {_gaussian_table()}
 
-## Edit-neighbouring streams
+{others}## Edit-neighbouring streams
 
 Mechanisms for streams in which an event more shifts all later ones, an attack on them, and the experiments of
 the paper that they come from are on a page of their own: [edit-results.md](edit-results.md).
@@ -354,13 +356,14 @@ def write_results(directory: Path, *, report: Report = _silent) -> list[Path]:
     """Write results.md and its pictures into a directory, over those that are there; return the files.
 
     Args:
-        directory: an existing one.
+        directory: an existing one; peers are shown if measurements/bench.json is in it.
         report: told after each chain that was planned, which is what takes the time.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         OSError: a file cannot be written.
     """
+    from trilift.experiments.bench.picture import draw_peers
     from trilift.experiments.figures import new_figure
     from trilift.experiments.results_pictures import OUR_POWERS, draw_constants, draw_errors
 
@@ -372,9 +375,14 @@ def write_results(directory: Path, *, report: Report = _silent) -> list[Path]:
         best_chain(n, objective)
     report(len(chains), len(chains) + 1)
     files = [directory / name for name in ("results.md", "results-constants.png", "results-errors.png")]
-    files[0].write_text(page(), encoding="utf-8")
+    kept = directory / "measurements" / peers.RECORD
+    record = peers.load_record(kept) if kept.exists() else None
+    files[0].write_text(page(record), encoding="utf-8")
     draw_constants(files[1])
     draw_errors(files[2])
+    if record is not None:
+        files.append(directory / "results-peers.png")
+        draw_peers(record, files[3])
     return files
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from trilift.experiments import results, results_pictures
+from trilift.experiments.bench.page import load_record
 from trilift.experiments.published import KAPPA_CERTIFIED, KAPPA_DIRECT
 from trilift.experiments.results import (
     best_chain,
@@ -22,12 +23,13 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @pytest.mark.slow
 def test_the_page_is_current() -> None:
-    assert (DOCS / "results.md").read_text(encoding="utf-8") == page()
+    record = load_record(DOCS / "measurements" / "bench.json")
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == page(record)
 
 
 def test_the_pictures_are_small_and_there() -> None:
     text = (DOCS / "results.md").read_text(encoding="utf-8")
-    for name in ("results-constants.png", "results-errors.png"):
+    for name in ("results-constants.png", "results-errors.png", "results-peers.png"):
         assert f"({name})" in text
         picture = (DOCS / name).read_bytes()
         assert picture.startswith(b"\x89PNG")
@@ -94,7 +96,7 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
 def test_the_command_writes_page_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, planned, seen = [], [], []
     monkeypatch.setattr(results, "best_chain", lambda n, objective: planned.append((n, objective)))
-    monkeypatch.setattr(results, "page", lambda: "the page\n")
+    monkeypatch.setattr(results, "page", lambda record: "the page\n")
     monkeypatch.setattr(results_pictures, "draw_constants", drawn.append)
     monkeypatch.setattr(results_pictures, "draw_errors", drawn.append)
     assert results.main(["--out", str(tmp_path)]) == 0

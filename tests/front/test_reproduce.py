@@ -45,7 +45,7 @@ def test_table2(run: Run) -> None:
 def test_results(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the page and the pictures left out; tests/experiments look at them."""
     monkeypatch.setattr(results, "best_chain", lambda n, objective: None)
-    monkeypatch.setattr(results, "page", lambda: "the page\n")
+    monkeypatch.setattr(results, "page", lambda record: "the page\n")
     for name in ("draw_constants", "draw_errors"):
         monkeypatch.setattr(results_pictures, name, lambda path: path.write_bytes(b"png"))
     done = run("reproduce", "results", "--out", "new/folder")
