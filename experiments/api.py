@@ -9,11 +9,11 @@ is not there may change at any time.
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, is_typeddict
 
@@ -150,14 +150,17 @@ class _Verbatim:
         return self._text
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Write the listing into the file that is named, or print it."""
-    if arguments:
-        atomic_write(Path(arguments[0]), api_text().encode())
-    else:
+    parser = argparse.ArgumentParser(description="List the public API, as docs/api.txt has it.")
+    parser.add_argument("file", nargs="?", type=Path, help="where to write it (default: print it)")
+    chosen = parser.parse_args(arguments)
+    if chosen.file is None:
         print(api_text(), end="")
+    else:
+        atomic_write(chosen.file, api_text().encode())
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main())

@@ -14,12 +14,12 @@ FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 
 
 def module_names() -> list[str]:
-    """Every module of the checkout but __main__, by its import name."""
+    """Every module of the checkout, by its import name, but __main__ and scripts of other environments."""
     names = []
     for package, folder in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            if parts[-1] != "__main__":
+            if parts[-1] != "__main__" and not parts[-1].startswith("peer_"):
                 names.append(".".join([package, *parts]).removesuffix(".__init__"))
     return names
 

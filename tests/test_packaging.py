@@ -151,6 +151,6 @@ def test_pins_fit_what_the_project_asks_for(path: Path) -> None:
 def test_ci_installs_the_pins_by_hash() -> None:
     assert PINS
     install = (ROOT / ".ci" / "install").read_text(encoding="utf-8")
-    assert "--require-hashes --no-deps -r \"$3\"" in install
+    assert '--require-hashes --no-deps -r "$3"' in install
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert '"$here/install" "$python" test,dev,docs "$pins"' in run

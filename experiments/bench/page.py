@@ -191,8 +191,8 @@ Made from `measurements/bench.json`, which `trilift bench --out docs` writes: on
 ε = {record["epsilon"]}, neighbours that differ in one input by 1. Every peer's figures come from its own code
 in its own pinned environment, with the parameters that are best for it at each n. Errors are squared errors
 of a released sum, exact: dpcrpy states its own; OpenDP's follow from the weights that its code applies (read
-from it at n = 2^10; beyond, least squares, which these weights are) and the variance of its exact noise. "Theory"
-is what closed forms, written down independently, say of the same ratio. Rates are medians of
+from it at n = 2^10; beyond, least squares, which these weights are) and the variance of its exact noise.
+"Theory" is what closed forms, written down independently, say of the same ratio. Rates are medians of
 {record["rounds"]} rounds, in which all tools are timed one after the other by processor time,
 warming up left out (what takes ten seconds a call is timed in one round).
 
@@ -209,9 +209,9 @@ warming up left out (what takes ten seconds a call is timed in one round).
         f"""(*) All data at once: not a continual release. The mean squared errors of the timed runs of
 OpenDP's consistent tree, divided by the exact ones: {_check(record)}. KTCR is made for Gaussian noise:
 its method for the l1 sensitivity raises an error in this version, so it is taken with equal budgets, of
-which the sensitivity is known, and with its own least variances. AuBCR has weights optimised numerically and no closed
-form here. The averaged tree has no package: its cost is exact, its speed is not measured; "averaged chain" is
-its relative that streams here. [fast] and [plain] are our counter with compiled kernels and without.
+which the sensitivity is known, and with its own least variances. AuBCR has weights optimised numerically
+and no closed form here. The averaged tree has no package: its cost is exact, its speed is not measured;
+"averaged chain" is its relative that streams here. [fast] and [plain] are our counter with compiled kernels and without.
 
 ### Speed
 

@@ -27,7 +27,7 @@ def discrete_laplace_variance(scale: float) -> float:
     """Return the variance of the discrete Laplace distribution, P(z) ~ exp(-|z| / scale).
 
     >>> round(discrete_laplace_variance(10.0), 3)  # 2 scale^2 - 1/6, nearly
-    199.834
+    199.833
     """
     return 0.5 / math.sinh(0.5 / scale) ** 2
 
@@ -103,7 +103,7 @@ def consistent_tree(n: int, *, branching: int) -> FloatArray:
     children, block by block, plus 1 1^T, so that by Sherman and Morrison u = 1^T A^-1 1, s = 1^T A^-1 c and
     q = c^T A^-1 c, with c the prefix's part of the block, follow from those of the children.
 
-    >>> [round(x, 4) for x in consistent_tree(2, branching=2)]  # 2/3, 2/3
+    >>> [round(float(x), 4) for x in consistent_tree(2, branching=2)]  # 2/3, 2/3
     [0.6667, 0.6667]
     """
     step = np.arange(n)

@@ -256,7 +256,7 @@ def test_plan_considers_everything(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         (("-n", 5, "-e", 1, "--arity", 3), "--arity is about a --mechanism"),
         (("-n", 5), "Missing option '--epsilon'"),
         (("-n", 5, "-e", "0"), "epsilon must be a finite number > 0"),
-        (("-n", 5, "-e", "1e-200"), "max_se must be a finite number > 0, got inf"),
+        (("-n", 5, "-e", "1e-200"), "epsilon must be larger, so that squared errors fit floats, got 1e-200"),
         (("-n", 5, "-e", 1, "--objective", "MAX"), "objective must be one of 'max', 'mean', got 'MAX'"),
         (("-n", 5, "-e", 1, "--artifact", "none.npz"), "none.npz: no such file"),
         (("-n", 10**40, "-e", 1), "horizon must be an integer >= 1 and <= 1000000000000000"),

@@ -1,5 +1,6 @@
 """``trilift reproduce edit-*``."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,12 @@ def test_a_folder_is_gone_on_with(run: Run) -> None:
     key, other = list(kept["points"])[:2]
     kept["points"][key]["rmse"] = 12345.0  # to see that it is taken from there
     del kept["points"][other]
-    held.write_text(json.dumps(kept))
+    held.write_text(json.dumps({"settings": kept["settings"], "checksum": "", "points": kept["points"]}))
+    refused = run("reproduce", "edit-table1", "--runs", 3, "--out", "new/folder", "--resume")
+    assert refused.code == 2
+    assert "damaged" in refused.err
+    text = json.dumps(kept["points"], sort_keys=True)
+    held.write_text(json.dumps({**kept, "checksum": hashlib.sha256(text.encode()).hexdigest()}))
     again = run("reproduce", "edit-table1", "--runs", 3, "--out", "new/folder", "--resume", "--json")
     assert again.code == 0
     assert [p["rmse"] == 12345.0 for p in again.json["points"]] == [True, False, False, False]
