@@ -211,7 +211,8 @@ OpenDP's consistent tree, divided by the exact ones: {_check(record)}. KTCR is m
 its method for the l1 sensitivity raises an error in this version, so it is taken with equal budgets, of
 which the sensitivity is known, and with its own least variances. AuBCR has weights optimised numerically
 and no closed form here. The averaged tree has no package: its cost is exact, its speed is not measured;
-"averaged chain" is its relative that streams here. [fast] and [plain] are our counter with compiled kernels and without.
+"averaged chain" is its relative that streams here. [fast] and [plain] are our counter with compiled kernels
+and without.
 
 ### Speed
 
