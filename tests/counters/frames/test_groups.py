@@ -79,7 +79,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("value", BAD, ids=str)
+@pytest.mark.parametrize("value", BAD)
 def test_values_that_are_no_groups(value: Any) -> None:
     with pytest.raises(ParameterError, match=r"^(groups must be|a group's text)"):
         encode_group([value])
