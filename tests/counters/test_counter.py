@@ -350,6 +350,7 @@ def test_copies_are_refused(small: Make) -> None:
             make(small())
 
 
+@pytest.mark.usefixtures("plain_path")
 def test_memory_stays_flat() -> None:
     counter = Counter(1.0, horizon=10**6, simulation_seed=0)
     for _ in range(1100):

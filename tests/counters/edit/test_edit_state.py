@@ -154,6 +154,7 @@ def test_a_changed_design_gives_no_fresh_noise(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
 def test_memory_and_states_stay_small(tmp_path) -> None:
     """Nothing that grows with the steps is kept: neither sums nor pairs that were shown."""
     counter = SimECC(1, 1e-6, base="tapered", simulation_seed=1)
