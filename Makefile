@@ -9,7 +9,7 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test spark-test soak fuzz lint format wheel sbom clean
+.PHONY: help demo test spark-test soak fuzz lint format site wheel sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
