@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,7 @@ _FEW, _MANY = 60, 500
 _SLOWEST = 20  # seconds: an input that takes longer is a finding
 _MOST_MIB = 2048
 _DONE = re.compile(r"stat::number_of_executed_units:\s*([0-9]+)")
+_SAID = re.compile(r"error|exception|alarm|badzip|signal", re.IGNORECASE)
 
 
 def attempts(target: Target, *, count: int, seed: int = 1) -> tuple[int, list[tuple[bytes, str]]]:
@@ -88,8 +90,11 @@ def hunt(name: str, *, seconds: int, corpus: Path) -> tuple[int, str]:
         raise ParameterError(f"atheris did not run {name}: {done.stderr[-300:]!r}")
     if done.returncode == 0 and stats is not None:
         return int(stats[1]), ""
-    said = [line for line in done.stderr.splitlines() if "Error" in line or "ALARM" in line]
-    return int(stats[1]) if stats else 1, (said[0] if said else done.stderr[-300:])[:300]
+    said = [line for line in done.stderr.splitlines() if _SAID.search(line)]
+    inputs = [path.read_bytes() for path in sorted(corpus.parent.glob(f"{corpus.name}-found-*"))]
+    what = (said[0] if said else done.stderr[-300:])[:300]
+    shown = b64encode(inputs[0][:1500]).decode() if inputs else "not written"
+    return int(stats[1]) if stats else 1, f"{what}; input (base64): {shown}"
 
 
 def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
