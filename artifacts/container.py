@@ -21,7 +21,7 @@ from trilift.artifacts.layout import BROKEN, check_directory, check_members, rea
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import atomic_write, open_regular
 
-__all__ = ["BROKEN", "MEMBERS", "Member", "Reader", "check_directory", "open_container", "write_container"]
+__all__ = ["MEMBERS", "Member", "Reader", "open_container", "write_container"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

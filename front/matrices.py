@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 from trilift.artifacts.artifact import MAX_SIZE
-from trilift.artifacts.container import BROKEN, check_directory
+from trilift.artifacts.layout import BROKEN, check_directory, reason
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import open_regular
 
@@ -89,8 +89,7 @@ def _read_archive(path: Path) -> tuple[FloatArray | None, FloatArray]:
     except ArtifactFormatError as error:
         raise ArtifactFormatError(f"{path}: {error}") from None
     except BROKEN as error:
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0] or type(error).__name__
-        raise ArtifactFormatError(f"{path}: unreadable archive ({reason})") from None
+        raise ArtifactFormatError(f"{path}: unreadable archive ({reason(error)})") from None
     return found.get("L.npy"), found["R.npy"]
 
 

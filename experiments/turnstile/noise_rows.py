@@ -10,9 +10,14 @@ from trilift.counters.turnstile.bases import Base, make_base
 from trilift.counters.turnstile.budget import Budget
 from trilift.counters.turnstile.simulation import unit_noise
 
-__all__ = ["ExactRows", "Rows", "UnitRows", "rows_of"]
+__all__ = ["ExactRows", "Rows", "UnitRows", "public_key", "rows_of"]
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def public_key(seed: int) -> bytes:
+    """Return the key of a run's exact noise, 32 bytes, which anybody can compute."""
+    return hashlib.sha256(f"turnstile experiments {seed}".encode()).digest()
 
 
 class Rows(Protocol):
@@ -104,10 +109,9 @@ class ExactRows:
         """Return the noise of a copy's counters."""
         held = self._held.get(id(base))
         if held is None or held[0] != copy:
-            text = f"turnstile experiments {self._seed}"
             bank = base.bank(
                 self._width,
-                key=hashlib.sha256(text.encode()).digest(),
+                key=public_key(self._seed),
                 stream_id=bytes(16),
                 purpose=f"experiments/copy {copy}",
             )

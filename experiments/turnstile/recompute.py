@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ import numpy as np
 from trilift.counters.turnstile.bases import make_base
 from trilift.counters.turnstile.budget import Budget
 from trilift.counters.turnstile.reading import Readings
+from trilift.experiments.turnstile.noise_rows import public_key
 
 __all__ = ["Recompute"]
 
@@ -84,8 +84,7 @@ class Recompute:
         count = self.steps // self.period
         if self.exact:
             base = make_base("tree", budget=self.budget.part(Fraction(1, self.releases)), ticks=1)
-            key = hashlib.sha256(f"turnstile experiments {seed}".encode()).digest()
-            bank = base.bank(count, key=key, stream_id=bytes(16), purpose="experiments/releases")
+            bank = base.bank(count, key=public_key(seed), stream_id=bytes(16), purpose="experiments/releases")
             return np.asarray(bank.at(np.zeros(1, dtype=np.int64))[0], dtype=np.float64)
         rng = np.random.default_rng([seed, 3])
         return (rng.normal if self.budget.law == "gaussian" else rng.laplace)(0.0, self.scale, count)
