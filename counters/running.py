@@ -268,6 +268,11 @@ class RunningCounter(Kept, Accuracy):
         counter._now = snapshot.position
         return counter
 
+    def _noise_digests(self) -> list[str]:
+        """Return the digests, hexadecimal, of what has been drawn from: of the noise, then of its epochs."""
+        records = {} if self._made is None else self._made.records
+        return [self._noises[0].digest.hex(), *(records[epoch].digest for epoch in sorted(records))]
+
     # -- inside ---------------------------------------------------------------------------------
 
     def _check_room(self, count: int) -> None:

@@ -1,20 +1,19 @@
 """A batch of exact integers in packed form, and its conversions.
 
-A draw is kept as the bits that its comparisons gave, packed little endian into 64-bit limbs: bit 0 "nonzero",
-bit 1 "negative", bit 2 "tail event", then the binary digits of |X| - 1. The few draws with a tail event have
-their value in a dictionary instead.
+A draw is kept as its bits, packed little endian into 64-bit limbs: bit 0 "nonzero", bit 1 "negative", bit 2
+"tail event", then the binary digits of |X| - 1. The few draws with a tail event, or an exception of their low
+digits, have their value in a dictionary instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from trilift.lift.errors import StateError
 
-__all__ = ["FLAGS", "NEGATIVE", "NONZERO", "TAIL_EVENT", "Draws", "Part"]
+__all__ = ["FLAGS", "NEGATIVE", "NONZERO", "TAIL_EVENT", "Draws", "Part", "to_float"]
 
 NONZERO, NEGATIVE, TAIL_EVENT, FLAGS = 0, 1, 2, 3
 _FACTOR = np.array([0, 1, 0, -1], dtype=np.int64)
@@ -39,20 +38,14 @@ class Part:
         return factors
 
     def magnitudes(self) -> list[NDArray[np.uint64]]:
-        """Return the limbs of |X| - 1 (of a nonzero draw without tail event), the lowest one first."""
+        """Return the limbs of |X| - 1 (of a nonzero draw that is not overridden), the lowest one first."""
         limbs = [self.packed[..., k] >> np.uint64(FLAGS) for k in range(self.packed.shape[-1])]
         for k in range(len(limbs) - 1):
             limbs[k] |= self.packed[..., k + 1] << np.uint64(64 - FLAGS)
         return limbs
 
-    def tail_events(self) -> Iterator[tuple[int, int]]:
-        """Yield (block index, row index within the part) of the nonzero draws with a tail event."""
-        flags = np.uint64(1 << NONZERO | 1 << TAIL_EVENT)
-        hits = np.nonzero((self.packed[..., 0] & flags) == flags)
-        yield from zip(*(index.tolist() for index in hits), strict=True)
-
     def exact(self, i: int, k: int) -> int:
-        """Return one draw as a Python integer, its tail event left out."""
+        """Return one draw as a Python integer, as far as it is in the packed bits."""
         bits = sum(int(limb) << (64 * n) for n, limb in enumerate(self.packed[i, k]))
         return int(_FACTOR[bits & 3]) * ((bits >> FLAGS) + 1)
 
@@ -64,7 +57,7 @@ class Draws:
     Attributes:
         shape: (nb, r).
         parts: packed draws, together all r rows, in order.
-        overrides: exact values of the draws with a tail event, by (block index, row).
+        overrides: exact values of the draws that are not in the parts, by (block index, row).
     """
 
     shape: tuple[int, int]
@@ -91,7 +84,7 @@ class Draws:
         for part in self.parts:
             out[:, part.rows.start : part.rows.stop] = _floats(part)
         for where, value in self.overrides.items():
-            out[where] = _to_float(value)
+            out[where] = to_float(value)
         if not np.isfinite(out).all():
             raise StateError("a draw exceeds the range of float64; use to_objects()")
         return out
@@ -153,7 +146,8 @@ def _floats(part: Part) -> NDArray[np.float64]:
     return total * part.factors()
 
 
-def _to_float(value: int) -> float:
+def to_float(value: int) -> float:
+    """Return the nearest float, infinity past the range of floats."""
     try:
         return float(value)
     except OverflowError:

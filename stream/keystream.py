@@ -9,9 +9,10 @@ Regions:
 
 * ``PRIMARY`` (0, step 0): the words that every draw reads. Word q is at byte 4q, so the counter of a word
   is q div 16; q < 2^32, the counter stays below 2^28.
-* ``TIE`` (2): further words for primary word q, when its comparison was undecided. The counter is q itself,
-  ``step`` counts the 64-byte pieces: 2^10 pieces, 2^19 bits.
+* ``TIE`` (2): further words for word q of a sampler, when its comparison was undecided. The counter is q
+  itself, ``step`` counts the 64-byte pieces: 2^10 pieces, 2^19 bits.
 * ``TAIL`` (3): words for the continuation of row number ``address``, in the same way.
+* ``LOW`` (1): words for the low digits of row number ``address``, in the same way.
 
 Since (region, step, level, block, counter) are disjoint bit fields of the 16 bytes given to the cipher, two
 different addresses never share a keystream byte. Nothing wraps: what does not fit a field is refused.
@@ -30,9 +31,9 @@ from trilift.lift.checks import fail, integer
 from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.keys import KEY_BYTES, Secret
 
-__all__ = ["PRIMARY", "TAIL", "TIE", "Keystream", "WordSource", "nonce", "stream_blocks"]
+__all__ = ["LOW", "PRIMARY", "TAIL", "TIE", "Keystream", "WordSource", "nonce", "stream_blocks"]
 
-PRIMARY, TIE, TAIL = 0, 2, 3
+PRIMARY, LOW, TIE, TAIL = 0, 1, 2, 3
 LEVEL_BITS, STEP_BITS = 20, 10
 MAX_WORDS = 1 << 32
 WORDS_PER_PIECE = 16
@@ -181,7 +182,8 @@ class Keystream:
         """Yield the words of a secondary address.
 
         Args:
-            region: :data:`TIE`, with a primary word as address, or :data:`TAIL`, with a row as address.
+            region: :data:`TIE`, with the number of a word as address, or :data:`TAIL` or :data:`LOW`, with a
+                row as address.
             level: level of the chain, in [0, 2^20).
             block: block number in [0, 2^64).
             address: in [0, 2^32).
@@ -191,8 +193,8 @@ class Keystream:
             StateError: after 2^14 words, instead of wrapping. A random stream gets there with
                 probability below 2^-500000.
         """
-        if region not in (TIE, TAIL):
-            raise fail("region", "TIE or TAIL", region)
+        if region not in (LOW, TIE, TAIL):
+            raise fail("region", "LOW, TIE or TAIL", region)
         for step in range(1 << STEP_BITS):
             where = nonce(region, step=step, level=level, block=block, counter=address)
             yield from _PIECE.unpack(self._encryptor(where).update(_ZERO_PIECE))

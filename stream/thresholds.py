@@ -1,9 +1,10 @@
 """Binary expansions of the probabilities that the Laplace sampler compares against, certified digit by digit.
 
-Every probability has the form p = c / (d + exp(times 2^shift / odd)), c and d small integers. ``floor(bits)``
-is floor(p 2^bits) exactly: exp is enclosed between two integers over a power of two, and the precision is
-raised until both ends give the same floor. This ends, because exp of a nonzero rational is irrational
-(Lindemann-Weierstrass), hence p 2^bits is no integer. No floating point is used.
+Every probability here has the form p = c / (d + exp(times 2^shift / odd)), c and d small integers (the two of
+:mod:`trilift.stream.low_digits` are other ones). ``floor(bits)`` is floor(p 2^bits) exactly: exp is enclosed
+between two integers over a power of two, and the precision is raised until both ends give the same floor.
+This ends, because exp of a nonzero rational is irrational (Lindemann-Weierstrass), hence p 2^bits is no
+integer. No floating point is used.
 
 Enclosure of exp(x), x > 0 rational: with y = x / 2^k < 2^-7 the Taylor terms y^i / i! are carried as two
 integers, one always rounded down and one always up; the terms after term i are together less than
@@ -13,6 +14,7 @@ lower end and up for the upper end.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +23,7 @@ from functools import lru_cache
 from trilift.lift.checks import integer
 from trilift.lift.errors import StateError
 
-__all__ = ["Scale", "Threshold", "digit", "exp_bounds", "nonzero", "tail", "variance_bounds"]
+__all__ = ["Rule", "Scale", "Threshold", "digit", "exp_bounds", "nonzero", "tail", "variance_bounds"]
 
 Scale = int | Fraction
 """Scale of a discrete Laplace variate on the integers: a positive rational."""
@@ -64,8 +66,35 @@ def exp_bounds(numerator: int, denominator: int, *, bits: int) -> tuple[int, int
     return low >> guard, -(-high >> guard)
 
 
+class Rule(ABC):
+    """A probability p, irrational, as an exact binary expansion: what a uniform number is compared with."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def floor(self, bits: int) -> int:
+        """Return floor(p 2^bits), exactly."""
+
+    def decide(self, words: Iterator[int], *, matched: int = 0) -> bool:
+        """Decide U < p for a uniform U whose binary expansion is read 32 bits at a time.
+
+        Args:
+            words: the words of U that follow the first ``matched`` bits.
+            matched: leading bits of U already found equal to those of p.
+
+        Raises:
+            StateError: if the words end undecided.
+        """
+        for word in words:
+            matched += WORD
+            limit = self.floor(matched) & ((1 << WORD) - 1)
+            if word != limit:
+                return word < limit
+        raise StateError("the words ended before the comparison was decided")
+
+
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Rule):
     """The probability c / (d + exp(times 2^shift / odd)), as an exact binary expansion.
 
     Scales that differ by a power of two share these values: the digit j at scale odd * 2^s is the digit
@@ -82,26 +111,12 @@ class Threshold:
         """Return floor(p 2^bits), exactly."""
         return _floor(self, bits)
 
-    def decide(self, words: Iterator[int], *, matched: int = 0) -> bool:
-        """Decide U < p for a uniform U whose binary expansion is read 32 bits at a time.
-
-        Args:
-            words: the words of U that follow the first ``matched`` bits.
-            matched: leading bits of U already found equal to those of p; a multiple of 32.
-
-        Raises:
-            StateError: if the words end undecided.
-        """
-        for word in words:
-            matched += WORD
-            limit = self.floor(matched) & ((1 << WORD) - 1)
-            if word != limit:
-                return word < limit
-        raise StateError("the words ended before the comparison was decided")
-
 
 @lru_cache(maxsize=1 << 16)
 def _floor(p: Threshold, bits: int) -> int:
+    # p 2^bits <= c 2^bits e^-x < 1 from x = bits + c on, as e > 2 and c < 2^c: the exp would be as long as x
+    if p.shift >= 0 and p.times << p.shift >= p.odd * (bits + p.c):
+        return 0
     numerator, denominator = p.times << max(p.shift, 0), p.odd << max(-p.shift, 0)
     precision = bits + 32
     while True:

@@ -1,7 +1,9 @@
 """Files that earlier versions wrote are still read, and go on with the very same noise (docs/format.md).
 
 The files in ``tests/kept`` are never written again. ``python tests/test_kept_files.py`` adds those that are
-missing: for a new kind of file, or a new version of one, beside the old one.
+missing: for a new kind of file, or a new version of one, beside the old one. Those in ``tests/kept/refused``
+are of development versions whose Laplace noise came from another sampler: what they had released must not get
+other noise.
 """
 
 import importlib
@@ -17,6 +19,7 @@ import pytest
 import trilift
 from trilift.counters.accounting import Budget
 from trilift.counters.frames import private_cumsum
+from trilift.lift.errors import ArtifactFormatError, ReplayError
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests" / "kept"
@@ -106,8 +109,21 @@ def from_frame(state: Path, version: str) -> list[int]:
 
 
 def test_kept_keys_of_frames(tmp_path: Path) -> None:
-    shutil.copy(KEPT / "frames-1.json", tmp_path / "keys.json")
-    assert [from_frame(tmp_path / "keys.json", version) for version in ("1", "2")] == expected()["frames-1"]
+    shutil.copy(KEPT / "frames-2.json", tmp_path / "keys.json")
+    assert [from_frame(tmp_path / "keys.json", version) for version in ("1", "2")] == expected()["frames-2"]
+
+
+@pytest.mark.parametrize("path", sorted((KEPT / "refused").glob("*.json")), ids=lambda path: path.stem)
+def test_states_of_another_sampler_are_refused(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    if path.stem == "frames-1":
+        with pytest.raises(ArtifactFormatError, match="version 1"):
+            from_frame(copy, "1")
+    else:
+        with pytest.raises(ReplayError, match="belongs to another mechanism; it is not continued"):
+            taken(getattr(trilift, path.stem.split("-", maxsplit=1)[0]).load(copy), THEN)
+    assert copy.read_bytes() == path.read_bytes()
 
 
 def test_the_page_says_which_versions_there_are() -> None:
@@ -150,8 +166,8 @@ def write_missing() -> None:
         budget = Budget(1, delta=DELTA, record=KEPT / "Budget-1.json")
         budget.charge(trilift.Counter(0.25, horizon=10), by="kept")
         known["Budget-1"] = {name: str(left) for name, left in budget.left.items()}
-    if "frames-1" not in known:
-        known["frames-1"] = [from_frame(KEPT / "frames-1.json", version) for version in ("1", "2")]
+    if "frames-2" not in known:
+        known["frames-2"] = [from_frame(KEPT / "frames-2.json", version) for version in ("1", "2")]
     for lock in KEPT.glob("*.lock"):
         lock.unlink()
     (KEPT / "expected.json").write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

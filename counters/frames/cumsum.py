@@ -249,11 +249,15 @@ class PrivateCumsum:
             counters[encoding] = self._counter(encoding, horizon)
         inputs = {encoding: some for encoding, _, _, some in rows.each()}
         names = {encoding: shown_group(values) for encoding, values, _, _ in rows.each()}
-        with self._registry.using(self._data, inputs, version=self._version, names=names):
+        using = self._registry.using(
+            self._data, inputs, release=self._release(), version=self._version, names=names
+        )
+        with using as check:
             parts = [
                 (where, counters[encoding]._advance(some[:, None])[:, 0])
                 for encoding, _, where, some in rows.each()
             ]
+            check({encoding: counter._noise_digests() for encoding, counter in counters.items()})
             result = engine.with_column(df, shown, self._columns.name, self._joined(len(rows.inputs), parts))
             self._pay()
         return result
@@ -285,7 +289,11 @@ class PrivateCumsum:
         )
 
     def _representative(self) -> RunningCounter:
-        """Return a counter that stands for all groups in the budget, with an identity of this release."""
+        """Return a counter that stands for all groups in the budget, with the identity of this release."""
+        return self._begun(self._mechanism.any_setup.horizon, new_key(), self._release()[:16])
+
+    def _release(self) -> bytes:
+        """Return a digest of what is paid for once: key, data set and parameters of the mechanism."""
         mechanism, setup = self._mechanism, self._mechanism.any_setup
         digest = DigestBuilder("trilift/frames/release/1").add("key", self._registry.identity)
         digest.add("data", self._data).add("kind", mechanism.kind.__name__)
@@ -294,8 +302,7 @@ class PrivateCumsum:
             digest.add("group", encoding).add("horizon", horizon or 0)
         record = stream_record(setup) | mechanism.own_record()
         digest.add("setup", json.dumps({**record, "horizon": None}, sort_keys=True))
-        bound = digest.digest()
-        return self._begun(setup.horizon, new_key(), bound[:16])
+        return digest.digest()
 
     def _counter(self, encoding: bytes, horizon: int | None) -> RunningCounter:
         key, stream = self._group_key(encoding)

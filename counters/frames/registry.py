@@ -1,7 +1,8 @@
 """What was counted under a master key: the same key with other data would show exactly what changed.
 
 For each data set (a version, a column, its parameters) the number of rows of every group and a keyed hash of
-its inputs are remembered. More rows behind the known ones continue a stream; anything else is refused.
+its inputs are remembered. More rows behind the known ones continue a stream; anything else is refused. So is
+other noise for what was released before: a program whose chains or samplers have changed would spend again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hmac
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ __all__ = ["Registry"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 Known = dict[str, dict[str, tuple[int, str]]]  # by data set, by group: rows, and the hash of their inputs
+Noises = dict[str, dict[str, list[str]]]  # by release, by group: digests of the noise
 
 FORMAT = "trilift frame keys"
-VERSION = 1
+VERSION = 2
 _MAX_BYTES = 256 << 20
 
 
@@ -48,6 +50,7 @@ class Registry:
         self._lock, self._outside, self._process = threading.Lock(), key is not None, os.getpid()
         self._path = None if path is None else Path(os.path.realpath(path))
         self._known: Known = {}
+        self._noises: Noises = {}
         self.key = new_key() if key is None else key
         if self._path is None:
             return
@@ -55,7 +58,7 @@ class Registry:
             if self._path.exists():
                 self._read(self._path, first=True)
             else:
-                self._write(self._path, {})
+                self._write(self._path, {}, {})
 
     def __repr__(self) -> str:
         return f"Registry({len(self._known)} data sets, secrets hidden)"
@@ -67,18 +70,29 @@ class Registry:
 
     @contextmanager
     def using(
-        self, data: bytes, groups: Mapping[bytes, Integers], *, version: str, names: Mapping[bytes, str]
-    ) -> Iterator[None]:
+        self,
+        data: bytes,
+        groups: Mapping[bytes, Integers],
+        *,
+        release: bytes,
+        version: str,
+        names: Mapping[bytes, str],
+    ) -> Iterator[Callable[[Mapping[bytes, list[str]]], None]]:
         """Check that the data may be counted, and remember them when the ``with`` block ends well.
 
         Args:
             data: digest of what the data set is.
             groups: the inputs of each group, by its encoding.
+            release: digest of what is paid for once: the data set and the parameters of the mechanism.
             version: of the data, for the message.
             names: of the groups, likewise.
 
+        Yields:
+            A function that takes the digests of the noise of each group, in the order of its steps; it must
+            be called before the values are given away.
+
         Raises:
-            ReplayError: other data were counted under this name; nothing is remembered.
+            ReplayError: other data were counted under this name, or with other noise; nothing is remembered.
             ArtifactFormatError, StateError, OSError: the file is damaged, in use, or cannot be written; or
                 there is none, and this process is a fork of the one that has the memory.
         """
@@ -100,12 +114,26 @@ class Registry:
                     )
                 if len(inputs) > rows:
                     known[group.hex()] = (len(inputs), self._mac(group, inputs))
-            yield
+            drawn = dict(self._noises.get(release.hex(), {}))
+
+            def check(noises: Mapping[bytes, list[str]]) -> None:
+                for group, digests in noises.items():
+                    before = drawn.get(group.hex(), [])
+                    if any(a != b for a, b in zip(before, digests, strict=False)):
+                        raise ReplayError(
+                            f"version {version!r}: group {names[group]} was released with other noise before "
+                            "(by another version of trilift?), and to release it again would spend again: go "
+                            "on with that, or give the data a new version and budget"
+                        )
+                    drawn[group.hex()] = max(before, digests, key=len)
+
+            yield check
             everything = self._known | {data.hex(): known}
-            if everything != self._known:
+            noises = self._noises | {release.hex(): drawn}
+            if (everything, noises) != (self._known, self._noises):
                 if self._path is not None:
-                    self._write(self._path, everything)
-                self._known = everything
+                    self._write(self._path, everything, noises)
+                self._known, self._noises = everything, noises
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -121,7 +149,7 @@ class Registry:
         text = DigestBuilder("trilift/frames/inputs/1").add("group", group).add("inputs", inputs).digest()
         return hmac.digest(key, text, "sha256").hex()
 
-    def _write(self, path: Path, known: Known) -> None:
+    def _write(self, path: Path, known: Known, noises: Noises) -> None:
         record: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -131,6 +159,7 @@ class Registry:
                 data: {group: list(entry) for group, entry in groups.items()}
                 for data, groups in known.items()
             },
+            "noise": noises,
         }
         write_record(path, record=record, max_bytes=_MAX_BYTES)
 
@@ -145,6 +174,10 @@ class Registry:
                 sha256_text(data): {_hex(group): _entry(entry) for group, entry in groups.items()}
                 for data, groups in record["data"].items()
             }
+            noises = {
+                sha256_text(release): {_hex(group): _digests(digests) for group, digests in groups.items()}
+                for release, groups in record["noise"].items()
+            }
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ArtifactFormatError(f"{path}: damaged keys of frames") from None
         if first and not self._outside:
@@ -155,7 +188,7 @@ class Registry:
             raise ParameterError(f"{path}: the key is in the file: pass no key=")
         if not hmac.compare_digest(self.identity.hex(), identity):
             raise ParameterError(f"{path}: the key is not that of this file")
-        self._known = known
+        self._known, self._noises = known, noises
 
 
 def _hex(text: Any) -> str:
@@ -167,3 +200,9 @@ def _entry(entry: Any) -> tuple[int, str]:
     if whole(rows) < 1:
         raise ValueError
     return rows, sha256_text(mac)
+
+
+def _digests(texts: Any) -> list[str]:
+    if not isinstance(texts, list) or not texts:
+        raise ValueError
+    return [sha256_text(text) for text in texts]

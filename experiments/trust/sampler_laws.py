@@ -19,8 +19,8 @@ from trilift.stream.balls import at_precision, ball
 from trilift.stream.gaussian import WORDS, GaussianRows
 from trilift.stream.keys import simulation_key
 from trilift.stream.keystream import TIE, Keystream
-from trilift.stream.laplace import LaplaceRows, row_words
-from trilift.stream.thresholds import digit, nonzero, tail
+from trilift.stream.laplace import LaplaceRows
+from trilift.stream.laplace_layout import DIGITS, low_count, rule
 
 __all__ = [
     "ALPHA",
@@ -99,18 +99,23 @@ def _one_over(scale: Scale, times: int = 1) -> Any:
     return (ball(times) / ball(scale)).exp()
 
 
+def _exception(scale: Scale, low: int) -> Any:
+    return 1 - (1 << low) * (_one_over(scale) - 1) / (_one_over(scale, 1 << low) - 1)
+
+
 def comparisons(scale: Scale) -> Iterator[tuple[str, bool]]:
-    """Yield, for every comparison of a row, whether its first 32 and 128 digits are those of the law."""
-    digits = row_words(scale) - 3
-    rules: list[tuple[str, Any, Callable[[], Any]]] = [
-        ("zero", nonzero(scale), lambda: ball(2) / (1 + _one_over(scale))),
-        ("tail", tail(digits, scale), lambda: 1 / _one_over(scale, 1 << digits)),
-    ]
-    for j in range(digits):
-        rules.append((f"digit {j}", digit(j, scale), partial(_digit, scale, j)))
-    for name, rule, probability in rules:
-        for bits in (32, 128):
-            yield name, rule.floor(bits) == _floor(probability, bits)
+    """Yield, for every test of a row, whether its first 16, 48 and 128 digits are those of the law."""
+    low = low_count(scale)
+    wanted: dict[str, Callable[[], Any]] = {
+        "zero": lambda: ball(2) / (1 + _one_over(scale)),
+        "exception": partial(_exception, scale, low),
+        "tail": lambda: 1 / _one_over(scale, 1 << low + DIGITS),
+    }
+    wanted |= {f"digit {j}": partial(_digit, scale, j) for j in range(low, low + DIGITS)}
+    for test, (name, probability) in enumerate(wanted.items()):
+        p = rule(scale, test)
+        for bits in (16, 48, 128):
+            yield name, low == 0 if p is None else p.floor(bits) == _floor(probability, bits)
 
 
 def _below(edge: Fraction, scale: Scale, words: Callable[[int], Fraction], bits: int) -> bool:

@@ -57,7 +57,7 @@ def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda t
     add(
         "discrete Laplace: comparisons",
         ((f"{scale} {name}", ok) for scale in laplace for name, ok in comparisons(scale)),
-        f"{len(laplace)} scales from 1/1024 to 2^1000: 32 and 128 digits of every probability against balls",
+        f"{len(laplace)} scales from 1/1024 to 2^1000: 16, 48 and 128 digits of all tests against balls",
     )
     add(
         "rounded Gaussian: integers",

@@ -2,130 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trilift.stream.keystream import WORDS_PER_PIECE, Keystream
+from trilift.lift.errors import StateError
+from trilift.stream.draws import to_float
+from trilift.stream.keystream import Keystream
+from trilift.stream.laplace_layout import TESTS, Group, Run
+from trilift.stream.laplace_undecided import RARE, Place, decide, fair_bits, value
 
-__all__ = ["MOST_WIDTH", "RowPiece", "laplace_floats", "round_half_up"]
+__all__ = ["MOST_WIDTH", "decode", "laplace_floats", "round_half_up"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_WIDTH = 512
-"""Words of a row: wider ones, of scales past 2^500, are left to the plain path."""
+MOST_WIDTH = 32
+"""Words of fair bits of a row: wider ones, of scales past 2^500, are left to the plain path."""
 
-_GROUP_WORDS = 1 << 16
+_NARROW = 2
 _BATCH_WORDS = 1 << 17
-
-
-class RowPiece(Protocol):
-    """Consecutive rows with equally many words, a multiple of 8."""
-
-    @property
-    def rows(self) -> range:
-        """The rows."""
-        ...
-
-    @property
-    def start(self) -> int:
-        """Word of a block that the first row begins with."""
-        ...
-
-    @property
-    def width(self) -> int:
-        """Words of a row."""
-        ...
-
-    @property
-    def limits(self) -> NDArray[np.uint32]:
-        """What every word is compared with."""
-        ...
+_ROOM = 1 << 10  # for equal words of a batch: four are expected
 
 
 def laplace_floats(
     made: SimpleNamespace,
-    pieces: Sequence[RowPiece],
+    group: Group,
     source: Keystream,
     level: int,
     numbers: NDArray[np.uint64],
     out: FloatArray,
-) -> list[int]:
-    """Write the draws of all rows into ``out`` as floats, those of the plain path.
+) -> None:
+    """Write the draws of a group's rows into ``out`` as floats, those of the plain path.
 
     Args:
         made: the compiled kernels.
-        pieces: of a plan; widths at most :data:`MOST_WIDTH`.
+        group: of a plan; widths at most :data:`MOST_WIDTH`.
         source, level, numbers: where the words are.
-        out: float64 (nb, rows).
-
-    Returns:
-        The places of the blocks in which a comparison was undecided, by which tail events begin: what stands
-        in ``out`` for them is not their draws.
+        out: float64 (nb, rows of the level).
 
     Raises:
-        ParameterError: if level does not fit its address field.
+        ParameterError, StateError: as :meth:`trilift.stream.laplace.LaplaceRows.floats`.
     """
-    columns = max((piece.rows.stop for piece in pieces), default=0)
-    if any(piece.width % 8 or not 8 <= piece.width <= MOST_WIDTH for piece in pieces):
+    if any(not 1 <= run.width <= MOST_WIDTH for run in group.runs):
         raise ValueError("rows of another width than the kernels take")
-    if not (out.flags.c_contiguous and out.dtype == np.float64 and out.shape == (numbers.size, columns)):
+    whole = out.flags.c_contiguous and out.dtype == np.float64 and out.ndim == 2
+    if not whole or out.shape[0] != numbers.size or out.shape[1] < group.rows.stop:
         raise ValueError("out must be a contiguous float64 array (nb, rows)")
-    open_blocks: set[int] = set()
-    for group in _groups(pieces):
-        open_blocks.update(_one_group(made, group, source, level, numbers, out))
-    return sorted(open_blocks)
+    limits = np.ascontiguousarray(group.limits, dtype=np.uint16)
+    count = limits.size
+    most = max(1, min(_BATCH_WORDS // group.words, numbers.size))
+    flags, found = np.empty(count, dtype=np.uint8), np.empty((_ROOM, 2), dtype=np.int64)
+    octets, packed = flags.view(np.uint64), np.empty((most, count // 8), dtype=np.uint8)
+    for first, words in source.batches(level, numbers, group.words, start=group.start, most=most):
+        halves = np.ascontiguousarray(words).view(np.uint16)
+        equal = made.compare(halves, limits, flags, octets, packed, found)
+        places = found[:equal] if equal <= _ROOM else np.argwhere(halves[:, :count] == limits)
+        rare = _settle(group, places, packed, source, level, numbers[first : first + len(halves)])
+        for run in group.runs:
+            decode(made, run, halves, packed, out, first, group.rows.start + run.first)
+        for (i, k), where in rare.items():
+            tests = int.from_bytes(packed[i, 3 * k : 3 * k + 3].tobytes(), "little")
+            exact = value(group, k, tests, fair_bits(group, k, halves[i]), where)
+            out[first + i, group.rows[k]] = to_float(exact)
+            if not np.isfinite(out[first + i, group.rows[k]]):  # of tests and fair bits alone, below 2^531
+                raise StateError("a draw exceeds the range of float64; use to_objects()")
 
 
-def _groups(pieces: Sequence[RowPiece]) -> Iterator[list[RowPiece]]:
-    """Join neighbouring pieces, so that a block is read at once where it is small."""
-    group: list[RowPiece] = []
-    words = 0
-    for piece in pieces:
-        if group and words + piece.limits.size > _GROUP_WORDS:
-            yield group
-            group, words = [], 0
-        group.append(piece)
-        words += piece.limits.size
-    if group:
-        yield group
-
-
-def _one_group(
-    made: SimpleNamespace,
-    group: list[RowPiece],
+def _settle(
+    group: Group,
+    places: NDArray[np.int64],
+    packed: NDArray[np.uint8],
     source: Keystream,
     level: int,
     numbers: NDArray[np.uint64],
+) -> dict[tuple[int, int], Place]:
+    """Decide the tests whose word equals its limit; return where an exception or a tail event was found."""
+    rare = {}
+    for i, place in places.tolist():
+        where = Place(source, level, int(numbers[i]))
+        if decide(group, place, where):  # the kernel has left its bit at 0
+            packed[i, place // 8] |= 1 << place % 8
+            if place % TESTS in RARE:
+                rare[i, place // TESTS] = where
+    return rare
+
+
+def decode(
+    made: SimpleNamespace,
+    run: Run,
+    halves: NDArray[np.uint16],
+    packed: NDArray[np.uint8],
     out: FloatArray,
-) -> Iterator[int]:
-    limits = np.ascontiguousarray(np.concatenate([piece.limits for piece in group]), dtype=np.uint32)
-    count, begin = limits.size, group[0].start
-    skip = begin % WORDS_PER_PIECE  # words are read from the beginning of a 64-byte piece on
-    most = max(1, min(_BATCH_WORDS // (skip + count), numbers.size))
-    flags, marks = np.empty(count, dtype=np.uint8), np.empty(most, dtype=np.uint8)
-    octets, packed = flags.view(np.uint64), np.zeros((most, count // 8 + 8), dtype=np.uint8)
-    for first, words in source.batches(level, numbers, skip + count, start=begin - skip, most=most):
-        some = marks[: len(words)]
-        made.compare(words, skip, limits, flags, octets, packed, some)
-        for piece in group:
-            # start + width * len(rows) <= count / 8, as limits has 8 width words for every row
-            start, width, column = (piece.start - begin) // 8, piece.width // 8, piece.rows.start
-            if width <= 8:
-                made.decode(packed, len(words), start, width, len(piece.rows), out, first, column)
-            else:
-                powers = _powers(width)
-                made.decode_wide(
-                    packed, len(words), start, width, len(piece.rows), powers, out, first, column
-                )
-        if some.any():
-            yield from (first + np.flatnonzero(some)).tolist()
-
-
-def _powers(width: int) -> FloatArray:
-    return np.ldexp(1.0, 32 * np.arange(2 * -(-width // 8)))
+    first: int,
+    column: int,
+) -> None:
+    """Write the draws of a run, as far as tests and fair bits tell, from row ``first`` of ``out`` on."""
+    # run.begin + run.width * run.count <= words of the group, 3 (run.first + run.count) <= octets of results
+    shared = halves, packed, len(halves), run.first, run.begin, run.width, run.low
+    if run.width <= _NARROW:
+        made.decode(*shared, (1 << run.low) - 1, out, first, column)
+    else:
+        made.decode_wide(*shared, np.ldexp(1.0, 32 * np.arange(2 * run.limbs)), out, first, column)
 
 
 def round_half_up(

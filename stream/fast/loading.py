@@ -17,14 +17,18 @@ import numpy as np
 from trilift.lift.errors import StateError
 from trilift.stream.draws import Draws, Part
 from trilift.stream.fast import kernels
+from trilift.stream.fast.calls import decode
+from trilift.stream.laplace_bits import assemble
+from trilift.stream.laplace_layout import TESTS, Run
 
 __all__ = ["load"]
 
+_DECODE = "uint16[:,::1], uint8[:,::1], int64, int64, int64, int64, int64[::1]"
+_OUT = "float64[:,::1], int64, int64"
 _SIGNATURES = {
-    "compare": "void(uint32[:,::1], int64, uint32[::1], uint8[::1], uint64[::1], uint8[:,::1], uint8[::1])",
-    "decode": "void(uint8[:,::1], int64, int64, int64, int64, float64[:,::1], int64, int64)",
-    "decode_wide": "void(uint8[:,::1], int64, int64, int64, int64, float64[::1], float64[:,::1], int64,"
-    " int64)",
+    "compare": "int64(uint16[:,::1], uint16[::1], uint8[::1], uint64[::1], uint8[:,::1], int64[:,::1])",
+    "decode": f"void({_DECODE}, int64[::1], {_OUT})",
+    "decode_wide": f"void({_DECODE}, float64[::1], {_OUT})",
     "round_half_up": "int64(float64[::1], float64, float64, int64[::1], boolean[::1])",
 }
 
@@ -60,29 +64,28 @@ def load() -> SimpleNamespace:
 def _check(made: SimpleNamespace) -> None:
     """Compare every kernel with numpy on a few thousand words; a wrong compiler must not change noise."""
     rng = np.random.default_rng(1)
-    for width in (8, 64, 72, 136):  # words of a row
-        rows, nb, skip = 24, 5, 8
-        count = rows * width
-        limits = rng.integers(0, 1 << 32, count, dtype=np.uint32)
-        words = rng.integers(0, 1 << 32, (nb, skip + count), dtype=np.uint32)
-        words[1, skip + 3] = limits[3]
-        below = words[:, skip:] < limits
-        flags, marks = np.empty(count, dtype=np.uint8), np.empty(nb, dtype=np.uint8)
-        packed = np.zeros((nb, count // 8 + 8), dtype=np.uint8)
-        made.compare(words, skip, limits, flags, flags.view(np.uint64), packed, marks)
-        bits = packed[:, :-8]
-        same = np.array_equal(bits, np.packbits(below, axis=1, bitorder="little"))
-        same = same and marks.tolist() == [0, 1, 0, 0, 0]
-        bits[:, :: width // 8] &= 0b11111011  # no tail events
-        out = np.empty((nb, rows))
-        powers = np.ldexp(1.0, 32 * np.arange(2 * -(-width // 64)))
-        if width <= 64:
-            made.decode(packed, nb, 0, width // 8, rows, out, 0, 0)
-        else:
-            made.decode_wide(packed, nb, 0, width // 8, rows, powers, out, 0, 0)
-        same = same and np.array_equal(out, _plain(bits, rows, width))
-        if not same:
-            raise StateError("the compiled sampler differs from the plain one on this machine")
+    low = np.array([*range(14)] * 3 + [*range(14, 30)] * 2 + [*range(62, 78)], dtype=np.int64)
+    rows, nb, place = low.size, 5, TESTS * low.size
+    widths = np.where(low < 14, 1, np.where(low < 30, 2, 5))
+    limits = rng.integers(0, 1 << 16, place, dtype=np.uint16)
+    words = rng.integers(0, 1 << 16, (nb, place + int(widths.sum())), dtype=np.uint16)
+    words[:, :place] += words[:, :place] == limits
+    words[1, 3], words[4, place - 1] = limits[3], limits[-1]
+    flags, found = np.empty(place, dtype=np.uint8), np.zeros((4, 2), dtype=np.int64)
+    packed = np.zeros((nb, place // 8), dtype=np.uint8)
+    equal = made.compare(words, limits, flags, flags.view(np.uint64), packed, found)
+    same = (equal, found[:2].tolist()) == (2, [[1, 3], [4, place - 1]])
+    same = same and np.array_equal(packed, np.packbits(words[:, :place] < limits, axis=1, bitorder="little"))
+    out, plain, first = np.empty((nb, rows)), Draws((nb, rows)), 0
+    for width in (1, 2, 5):
+        run = Run(first, int((widths == width).sum()), place, width, low[widths == width])
+        decode(made, run, words, packed, out, 0, first)
+        part = np.zeros((nb, run.count, run.limbs), dtype=np.uint64)
+        assemble(run, packed.reshape(nb, rows, TESTS // 8), words, part)
+        plain.parts.append(Part(range(first, first + run.count), part))
+        first, place = first + run.count, place + width * run.count
+    if not (same and np.array_equal(out, plain.to_float())):
+        raise StateError("the compiled sampler differs from the plain one on this machine")
     values = np.array([0.25, 0.5, -0.5, 2.0**52, -1.2, 1e300, np.nan, np.inf, 7.5 + 1e-9])
     whole, unsure = np.empty(9, dtype=np.int64), np.empty(9, dtype=bool)
     count = made.round_half_up(values, 1.0, 1e-12, whole, unsure)
@@ -92,10 +95,3 @@ def _check(made: SimpleNamespace) -> None:
         [1, 2, 3, 5, 6, 7],
     ):
         raise StateError("the compiled rounding differs from the plain one on this machine")
-
-
-def _plain(bits: Any, rows: int, width: int) -> Any:
-    nb, limbs = len(bits), -(-width // 64)
-    padded = np.zeros((nb, rows, 8 * limbs), dtype=np.uint8)
-    padded[:, :, : width // 8] = bits.reshape(nb, rows, width // 8)
-    return Draws((nb, rows), [Part(range(rows), padded.view("<u8").astype(np.uint64))]).to_float()

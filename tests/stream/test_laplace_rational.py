@@ -13,7 +13,8 @@ from trilift.lift.errors import ParameterError
 from trilift.stream import thresholds
 from trilift.stream.keys import simulation_key
 from trilift.stream.keystream import Keystream
-from trilift.stream.laplace import LaplaceRows, row_words
+from trilift.stream.laplace import LaplaceRows
+from trilift.stream.laplace_layout import low_count
 
 STREAM = Keystream(simulation_key(2))
 SCALES = st.fractions(Fraction(1, 1 << 10), 1 << 40, max_denominator=10**20)
@@ -38,15 +39,15 @@ def test_thresholds_of_fractions(scale, j) -> None:
 def test_an_integer_is_the_fraction_that_it_is(scale, j) -> None:
     for maker in (thresholds.digit, thresholds.tail):
         assert maker(j, scale) == maker(j, Fraction(scale))
-    assert row_words(scale) == row_words(Fraction(scale))
+    assert low_count(scale) == low_count(Fraction(scale))
     assert LaplaceRows([Fraction(scale)]).scales == (scale,)
 
 
 @given(SCALES)
-def test_digits_reach_past_64_scales(scale) -> None:
-    digits = row_words(scale) - 3
-    assert 1 << digits >= 64 * scale
-    assert digits <= 8 or 1 << (digits - 8) < 64 * scale
+def test_digits_reach_past_16_scales(scale) -> None:
+    low = low_count(scale)
+    assert 1 << (low + 21) >= 16 * scale
+    assert low == 0 or 1 << (low + 20) < 16 * scale
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from trilift.experiments.trust import sampler_laws as laws
 from trilift.experiments.trust.kinds import KINDS
 from trilift.experiments.trust.sampler_bits import STUCK, stuck
 from trilift.lift.errors import StateError
+from trilift.stream import laplace_layout as layout
 from trilift.stream.gaussian import GaussianRows
 from trilift.stream.keys import simulation_key
 from trilift.stream.keystream import Keystream
@@ -65,7 +66,7 @@ def test_the_checks_of_laws_see_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -
             patched.setattr(laws, "_draws", lambda k, s, c, seed, right=right: 2 * right(k, s // 2, c, seed))
             assert laws.law(kind, scale, count=2000, seed=3)[1] < laws.ALPHA
     with monkeypatch.context() as patched:
-        patched.setattr(laws, "digit", lambda j, scale: laws.nonzero(scale))
+        patched.setattr(laws, "rule", lambda scale, test: layout.rule(scale, 0))
         assert not all(ok for _, ok in laws.comparisons(3))
     with monkeypatch.context() as patched:
         patched.setattr(laws, "GaussianRows", lambda scales: GaussianRows([2 * s for s in scales]))

@@ -76,6 +76,27 @@ def test_new_rows_behind_the_old_ones_continue(
         private_cumsum(make(late), "late", **OPTIONS, state=state)
 
 
+@pytest.mark.parametrize("horizon", [None, 400])
+def test_other_noise_for_released_data_is_refused(
+    horizon: int | None,
+    make: Make,
+    flights: dict[str, list[Any]],
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a later version of the program would make it: with another sampler, or another chain."""
+    options = OPTIONS | {"horizon": horizon, "state": state}
+    first = values(private_cumsum(make(flights), "late", **options))
+    before = state.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr("trilift.stream.noise.SAMPLER_ID", "another")
+        with pytest.raises(ReplayError, match="group 'AA' was released with other noise before"):
+            private_cumsum(make(flights), "late", **options)
+        assert state.read_bytes() == before
+        private_cumsum(make(flights), "late", **options, version="2")
+    assert values(private_cumsum(make(flights), "late", **options)) == first
+
+
 def test_groups_may_come_apart(make: Make, flights: dict[str, list[Any]], state: Path) -> None:
     whole = values(private_cumsum(make(flights), "late", **OPTIONS, state=state))
     some = {
@@ -210,14 +231,14 @@ def test_what_cannot_be_remembered_is_not_released(
 
 DAMAGE: dict[str, Any] = {
     "format": "trilift budget",
-    "version": 2,
+    "version": 1,
     "key": "00",
     "identity": None,
     "data": [],
 }
 
 
-@pytest.mark.parametrize("name", [*DAMAGE, "rows", "mac", "group", "list", "checksum"])
+@pytest.mark.parametrize("name", [*DAMAGE, "rows", "mac", "group", "noise", "list", "checksum"])
 def test_damaged_states(name: str, flights: dict[str, list[Any]], state: Path) -> None:
     private_cumsum(pl.DataFrame(flights), "late", **OPTIONS, state=state)
     record = json.loads(state.read_text())
@@ -231,6 +252,8 @@ def test_damaged_states(name: str, flights: dict[str, list[Any]], state: Path) -
         groups[group][1] = "x"
     elif name == "group":
         groups["odd"] = groups[group]
+    elif name == "noise":
+        next(iter(record["noise"].values()))[group] = ["x"]
     record["checksum"] = "0" * 64 if name == "checksum" else checksum(record)
     state.write_text(json.dumps([record] if name == "list" else record))
     with pytest.raises(ArtifactFormatError, match=r"late\.keys") as raised:

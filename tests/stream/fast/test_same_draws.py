@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.fast import calls, switch
 from trilift.stream.keys import simulation_key
-from trilift.stream.keystream import Keystream
+from trilift.stream.keystream import TIE, Keystream
 from trilift.stream.laplace import LaplaceBlocks, LaplaceRows
+from trilift.stream.laplace_layout import TESTS, low_count
 from trilift.stream.rounding import round_floats
 
 SCALES = st.one_of(
@@ -51,7 +53,7 @@ def test_floats_of_draws_are_the_same(both, scales, blocks, level) -> None:
         ([1 << 20] * 3, 5000),
         ([], 3),
         ([7], 0),
-        ([1 << 505, 3], 4),  # too wide for the kernels
+        ([1 << 530, 3], 4),  # too wide for the kernels
     ],
 )
 def test_groups_and_batches_do_not_matter(both, scales, blocks) -> None:
@@ -61,7 +63,7 @@ def test_groups_and_batches_do_not_matter(both, scales, blocks) -> None:
 
 
 class Rigged(Keystream):
-    """A keystream some of whose primary words equal their limits, or give tail events."""
+    """A keystream some of whose primary words, of 16 bits, equal their limits, or give rare events."""
 
     def __init__(self, seed: int, changes: dict[tuple[int, int], int]) -> None:
         super().__init__(simulation_key(seed))
@@ -69,37 +71,54 @@ class Rigged(Keystream):
 
     def batches(self, level, blocks, count, *, start=0, most):
         for first, words in super().batches(level, blocks, count, start=start, most=most):
+            halves = words.view(np.uint16)
             for i in range(len(words)):
                 for (block, q), word in self.changes.items():
-                    if int(blocks[first + i]) == block and start <= q < start + count:
-                        words[i, q - start] = word
+                    if int(blocks[first + i]) == block and 2 * start <= q < 2 * (start + count):
+                        halves[i, q - 2 * start] = word
             yield first, words
 
 
-def test_undecided_words_and_tail_events_are_drawn_by_the_plain_path(both) -> None:
-    """Ties at every kind of word, at the sign too, tail events of nonzero draws and of zeros."""
-    rows = LaplaceRows([3, 1 << 40, 50, 50])
-    limits = np.concatenate([piece.limits for piece in rows._pieces])
-    starts = [piece.start + k * piece.width for piece in rows._pieces for k in range(len(piece.rows))]
-    changes = {}
-    for block, row in enumerate([0, 1, 2, 3]):
-        for word in (0, 1, 2, 5):
-            changes[10 * block + word, starts[row] + word] = int(limits[starts[row] + word])
-        changes[10 * block + 7, starts[row]] = 0  # nonzero
-        changes[10 * block + 7, starts[row] + 2] = 0  # and a tail event
-        changes[10 * block + 8, starts[row]] = 0xFFFFFFFF  # zero
-        changes[10 * block + 8, starts[row] + 2] = 0
-    stream, blocks = Rigged(7, changes), np.arange(40)
-    plain, fast = both(lambda: rows.floats(stream, 0, blocks))
+class RiggedFurther(Rigged):
+    """And whose ties of exceptions and tail events are all won."""
+
+    def further(self, region, level, block, address):
+        return itertools.repeat(0) if region == TIE else super().further(region, level, block, address)
+
+
+def test_undecided_words_and_rare_events_are_the_same(both) -> None:
+    """Ties of every kind of test, rare events of nonzero draws, of both together and of zeros."""
+    scales = [30000, 1 << 40, 50000, 1 << 90]
+    rows = LaplaceRows(scales)
+    (group,) = rows._groups
+    ties, rare = {}, {}
+    for row in range(4):
+        for test in (0, 1, 2, 5):
+            place = TESTS * row + test
+            ties[10 * row + test, place] = int(group.limits[place])
+        for block, tests in ((7, (1,)), (8, (2,)), (9, (1, 2))):
+            rare |= {(10 * row + block, TESTS * row + test): 0 for test in (0, *tests)}
+        rare[10 * row + 6, TESTS * row], rare[10 * row + 6, TESTS * row + 2] = 0xFFFF, 0  # mostly zero
+    blocks = np.arange(40)
+    for stream in (Rigged(7, ties), RiggedFurther(7, rare)):
+        plain, fast = both(lambda stream=stream: rows.floats(stream, 0, blocks))
+        assert identical(plain, fast)
+    for row, scale in enumerate(scales):
+        assert np.abs(plain[[10 * row + 8, 10 * row + 9], row]).min() >= 16 * scale  # there were tail events
+        high, low = low_count(scale), (1 << low_count(scale)) - 1
+        exact = rows.sample(stream, 0, blocks).to_objects()[10 * row + 7, row]
+        same = rows.sample(Rigged(7, {}), 0, blocks).to_objects()[10 * row + 7, row]
+        assert ((abs(exact) - 1) & low == (abs(same) - 1) & low) == (high == 0)  # of 19 bits or more
+
+
+def test_more_ties_than_there_is_room_for(both, monkeypatch) -> None:
+    both(lambda: None)
+    monkeypatch.setattr(calls, "_ROOM", 3)
+    rows = LaplaceRows([1 << 40] * 4)
+    limits = rows._groups[0].limits
+    stream = Rigged(9, {(block, q): int(limits[q]) for block in (0, 2) for q in range(2, 60, 7)})
+    plain, fast = both(lambda: rows.floats(stream, 0, np.arange(3)))
     assert identical(plain, fast)
-    assert np.abs(plain[7::10]).max(axis=1).min() >= 64 * 3  # there were tail events
-    made = switch.kernels(0)
-    out = np.empty((40, 4))
-    left_open = calls.laplace_floats(made, rows._pieces, stream, 0, blocks.astype(np.uint64), out)
-    ties = {10 * k + word for k in range(4) for word in (0, 1, 2, 5)}
-    assert set(left_open) == ties | {
-        10 * k + more for k in range(4) for more in (7, 8)
-    }  # a tail begins with a tie
 
 
 def test_errors_are_the_same(both) -> None:
@@ -110,7 +129,7 @@ def test_errors_are_the_same(both) -> None:
             return iter(())
 
     rows = LaplaceRows([5])
-    limit = int(rows._pieces[0].limits[0])
+    limit = int(rows._groups[0].limits[0])
     stuck = Stuck(8, {(3, 0): limit})
     stream = Keystream(simulation_key(8))
 
@@ -183,9 +202,9 @@ def test_calls_refuse_what_the_kernels_could_not_take(both) -> None:
     both(lambda: None)
     made, rows = switch.kernels(0), LaplaceRows([3, 3])
     stream, numbers = Keystream(simulation_key(1)), np.arange(3, dtype=np.uint64)
-    for out in (np.empty((2, 2)), np.empty((3, 3)), np.empty((3, 4))[:, ::2], np.empty((3, 2), np.float32)):
+    for out in (np.empty((2, 2)), np.empty((3, 1)), np.empty((3, 4))[:, ::2], np.empty((3, 2), np.float32)):
         with pytest.raises(ValueError, match="contiguous float64"):
-            calls.laplace_floats(made, rows._pieces, stream, 0, numbers, out)
-    wide = LaplaceRows([1 << 505])
+            calls.laplace_floats(made, rows._groups[0], stream, 0, numbers, out)
+    wide = LaplaceRows([1 << 530])
     with pytest.raises(ValueError, match="width"):
-        calls.laplace_floats(made, wide._pieces, stream, 0, numbers, np.empty((3, 1)))
+        calls.laplace_floats(made, wide._groups[0], stream, 0, numbers, np.empty((3, 1)))

@@ -135,19 +135,33 @@ def test_the_source_of_the_kernels_passes_the_check() -> None:
     loading._check(as_python())
 
 
-def wrong_bits(words, skip, limits, flags, octets, packed, marks):
-    kernels.compare(words, skip, limits, flags, octets, packed, marks)
+def wrong_bits(words, limits, flags, octets, packed, found):
+    count = kernels.compare(words, limits, flags, octets, packed, found)
     packed[0, 3] ^= 1
+    return count
 
 
-def no_ties(words, skip, limits, flags, octets, packed, marks):
-    kernels.compare(words, skip, limits, flags, octets, packed, marks)
-    marks[:] = 0
+def no_ties(words, limits, flags, octets, packed, found):
+    kernels.compare(words, limits, flags, octets, packed, found)
+    return 0
 
 
-def wrong_float(packed, blocks, start, width, rows, out, first, column):
-    kernels.decode(packed, blocks, start, width, rows, out, first, column)
-    out[0, 0] = np.nextafter(out[0, 0], np.inf)
+def other_ties(words, limits, flags, octets, packed, found):
+    count = kernels.compare(words, limits, flags, octets, packed, found)
+    found[:count, 1] += 1
+    return count
+
+
+def wrong_float(*arguments):
+    kernels.decode(*arguments)
+    *_, out, first, column = arguments
+    out[first, column] = np.nextafter(out[first, column], np.inf)
+
+
+def wrong_wide(*arguments):
+    kernels.decode_wide(*arguments)
+    *_, out, first, column = arguments
+    out[first, column] *= -1
 
 
 def wrong_rounding(values, factor, margin, out, unsure):
@@ -162,7 +176,9 @@ def wrong_rounding(values, factor, margin, out, unsure):
     [
         {"compare": wrong_bits},
         {"compare": no_ties},
+        {"compare": other_ties},
         {"decode": wrong_float},
+        {"decode_wide": wrong_wide},
         {"round_half_up": wrong_rounding},
     ],
 )
