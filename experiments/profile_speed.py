@@ -30,7 +30,7 @@ from trilift.stream.fast import parallel
 __all__ = ["main", "measure"]
 
 _CHUNK = 1 << 16
-_BLOCKS = 11
+_BLOCKS, _BATCH = 512, 32
 _CLOCKS = {"processor": time.process_time, "wall": time.perf_counter}
 
 
@@ -55,7 +55,7 @@ def _parts(counter: Any, *, seconds: float, repeats: int) -> dict[str, float]:
     blocks = np.arange(_BLOCKS)
 
     def words() -> None:
-        for _ in stream.batches(0, blocks, rows.words, most=_BLOCKS):
+        for _ in stream.batches(0, blocks, rows.words, most=_BATCH):
             pass
 
     def a_block(call: Callable[[], object], count: int) -> float:

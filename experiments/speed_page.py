@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trilift.stream.fast.switch import _WORTH
+
 __all__ = ["page"]
 
 _NAMES = {
@@ -39,7 +41,7 @@ against it on this machine, and not used if they differ.
 
 | | |
 |---|---|
-| nothing set | as soon as the plain path has read 2^27 words of keystream (about 1.5 million steps) |
+| nothing set | as soon as the plain path has read 2^26 words of keystream (here {worth:.1f} million steps) |
 | `TRILIFT_FAST=1`, `trilift.stream.fast.enable()` | at once; an error if numba is missing |
 | `TRILIFT_FAST=0`, `trilift.stream.fast.disable()` | never |
 | `TRILIFT_THREADS=1` | no threads; by default as many as there are processors, at most 8 |
@@ -50,11 +52,11 @@ seconds more; the result is kept in the installed package's `__pycache__`, or wh
 says. An installation that is read-only compiles anew in every process (files in other places are not
 trusted: numba reads them with pickle). Threads end with the call that started them, so forks are safe.
 
-Compiled integers wrap silently. So only what cannot overflow is compiled: comparisons of 32-bit words,
-magnitudes below 2^61 (wider draws are added up in floats, as without numba), and roundings of floats
+Compiled integers wrap silently. So only what cannot overflow is compiled: comparisons of 16-bit words,
+magnitudes below 2^50 (wider draws are added up in floats, as without numba), and roundings of floats
 below 2^52 that lie further from a boundary than their error bound. A word that equals its threshold
-(one of 2^32; tail events begin with one) and a rounding that is not decided go to the plain path and to
-Python integers.
+(one of 2^16; rare events begin with one) and a rounding that is not decided go to the same Python
+integers as without numba.
 
 ## Where the time goes
 
@@ -106,6 +108,7 @@ def page(record: dict[str, Any]) -> str:
             parts="\n".join(parts),
             plain_whole=plain["extend"],
             fast_whole=fast["extend"],
+            worth=4 * _WORTH / floor["keystream_bytes"] / 1e6,
             keystream_bytes=floor["keystream_bytes"],
             macs=floor["multiply_adds"],
             chacha=floor["chacha_bytes_per_ns"],

@@ -57,12 +57,16 @@ def _settle(
     group: Group, bits: NDArray[np.bool_], ties: NDArray[np.bool_], where: list[Place]
 ) -> set[tuple[int, int]]:
     """Decide the tests whose word equals its limit; return where an exception or a tail event was found."""
-    rare = set()
-    if where:
-        for i, place in zip(*(index.tolist() for index in np.nonzero(ties)), strict=True):
-            bits[i, place] = decide(group, place, where[i])
-            if bits[i, place] and place % TESTS in RARE:
-                rare.add((i, place // TESTS))
+    rare: set[tuple[int, int]] = set()
+    if not where:
+        return rare
+    eights = np.flatnonzero(ties.reshape(-1).view(np.uint64))  # far faster than to look at every one
+    flat = (8 * eights[:, None] + np.arange(8)).reshape(-1)
+    hits = flat[ties.reshape(-1)[flat]]
+    for i, place in zip(*(index.tolist() for index in np.divmod(hits, ties.shape[1])), strict=True):
+        bits[i, place] = decide(group, place, where[i])
+        if bits[i, place] and place % TESTS in RARE:
+            rare.add((i, place // TESTS))
     return rare
 
 

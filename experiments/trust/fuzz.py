@@ -35,6 +35,7 @@ _FEW, _MANY = 60, 500
 _SLOWEST = 20  # seconds: an input that takes longer is a finding
 _MOST_MIB = 2048
 _DONE = re.compile(r"stat::number_of_executed_units:\s*([0-9]+)")
+_STOPPED = (72, 130, 143, -2, -9, -15)  # libFuzzer's status when it is told to end, and those of the signals
 _SAID = re.compile(r"error|exception|alarm|badzip|signal", re.IGNORECASE)
 
 
@@ -63,7 +64,8 @@ def hunt(name: str, *, seconds: int, corpus: Path) -> tuple[int, str]:
         corpus: a folder for inputs that reach something new; what was found lies beside it.
 
     Raises:
-        ParameterError: atheris is not installed, or did not start.
+        ParameterError: atheris is not installed, did not start, or was stopped from outside: then nothing
+            is known.
     """
     if find_spec("atheris") is None:
         raise ParameterError("fuzzing in full needs atheris: pip install 'trilift[fuzz]'")
@@ -85,6 +87,8 @@ def hunt(name: str, *, seconds: int, corpus: Path) -> tuple[int, str]:
         cwd=corpus.parent,
         check=False,
     )
+    if done.returncode in _STOPPED:
+        raise ParameterError(f"atheris was stopped while it ran {name} (status {done.returncode})")
     stats = _DONE.search(done.stderr)
     if stats is None and done.returncode == 0:
         raise ParameterError(f"atheris did not run {name}: {done.stderr[-300:]!r}")

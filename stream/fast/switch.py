@@ -13,7 +13,7 @@ __all__ = ["VARIABLE", "disable", "enable", "in_use", "kernels", "status"]
 
 VARIABLE = "TRILIFT_FAST"
 
-_WORTH = 1 << 27
+_WORTH = 1 << 26
 """Keystream words that the plain path reads before numba is loaded by itself: about half a second."""
 
 

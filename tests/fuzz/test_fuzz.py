@@ -1,6 +1,7 @@
 """Fuzzing itself: it finds what is planted, it is the same for the same seed, and old findings stay away."""
 
 import importlib.util
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,28 @@ def test_atheris_runs_a_target(tmp_path: Path) -> None:
     executions, found = fuzz.hunt("job", seconds=2, corpus=tmp_path / "job")
     assert found == ""
     assert executions > 3
+
+
+@pytest.mark.parametrize("status", [72, 130, -15, -9])
+def test_a_run_that_is_stopped_is_no_finding(
+    status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """72 is how libFuzzer ends when it is told to: it prints its statistics, and nothing has been found."""
+    text = "libFuzzer: run interrupted; exiting\nstat::number_of_executed_units: 18864\n"
+    done = subprocess.CompletedProcess([], status, "", text)
+    monkeypatch.setattr(fuzz, "find_spec", lambda name: name)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
+    with pytest.raises(ParameterError, match=r"stopped while it ran matrix \(status -?[0-9]+\)"):
+        fuzz.hunt("matrix", seconds=1, corpus=tmp_path / "matrix")
+
+
+def test_what_is_found_is_said_with_its_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "matrix-found-crash-1").write_bytes(b"odd")
+    text = "=== Uncaught Python exception: ===\nKeyError: 3\nstat::number_of_executed_units: 7\n"
+    done = subprocess.CompletedProcess([], 77, "", text)
+    monkeypatch.setattr(fuzz, "find_spec", lambda name: name)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
+    executions, found = fuzz.hunt("matrix", seconds=1, corpus=tmp_path / "matrix")
+    assert executions == 7
+    assert "exception" in found
+    assert "b2Rk" in found
