@@ -19,15 +19,15 @@ PART = "kills"
 
 PLAN = {
     "trilift count": (300, 6),
-    "GaussianCC": (300, 6),
-    "HorizonGaussian": (100, 0),
-    "PartitionCC": (100, 0),
-    "SimECC": (50, 2),
-    "ECC": (50, 0),
-    "Counter": (50, 0),
-    "DistinctCounter": (30, 0),
-    "GaussianCounter": (10, 0),
-    "SecondMoment": (10, 0),
+    "GaussianCC": (150, 6),
+    "HorizonGaussian": (80, 0),
+    "PartitionCC": (80, 0),
+    "Counter": (80, 0),
+    "GaussianCounter": (70, 0),
+    "SimECC": (60, 2),
+    "ECC": (60, 0),
+    "DistinctCounter": (60, 0),
+    "SecondMoment": (60, 0),
 }
 """Kill points: all of them (1,000), and in the small version."""
 
