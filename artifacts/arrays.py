@@ -6,9 +6,7 @@ Here headers and directory must agree first, and nothing is unpickled or evaluat
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 from trilift.artifacts.layout import BROKEN, reason
+from trilift.artifacts.npy import read_npy_header
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import open_regular
 
@@ -26,13 +25,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 MAX_UNFOLDED = 1 << 30
 """Bytes that packed members may declare together; members that are stored are as long as they are."""
 _MAX_MEMBERS = 512
-_MAX_HEADER = 4096
 _MAX_AXES = 8
 _CHUNK = 1 << 20
-_HEADER = re.compile(
-    r"\{'descr': '([<>|](?:[fiu][1248]|b1|[US][0-9]{1,8}))', 'fortran_order': (True|False), "
-    r"'shape': \(((?:[0-9]{1,12},? ?)*)\), \} *\n"
-)
 
 
 def read_arrays(source: str | os.PathLike[str] | IO[bytes]) -> dict[str, Array]:
@@ -85,18 +79,12 @@ def _check(entries: list[zipfile.ZipInfo], size: int) -> None:
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
     name = entry.filename[:80]
     with archive.open(entry) as stream:
-        start = stream.read(8)
-        if len(start) != 8 or start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
-            raise ArtifactFormatError(f"member {name!r} is not an .npy array")
-        width = 2 if start[6] == 1 else 4
-        length = int.from_bytes(stream.read(width), "little")
-        match = _HEADER.fullmatch(stream.read(length).decode("latin-1")) if length <= _MAX_HEADER else None
-        if match is None:
-            raise ArtifactFormatError(f"member {name!r} is not a plain array of numbers or text")
-        dtype = np.dtype(match[1])
-        shape = tuple(int(part) for part in match[3].split(",") if part.strip())
-        size = math.prod((dtype.itemsize, *shape))
-        if len(shape) > _MAX_AXES or 8 + width + length + size != entry.file_size:
+        try:
+            header = read_npy_header(stream)
+        except ArtifactFormatError as error:
+            raise ArtifactFormatError(f"member {name!r} is {error}") from None
+        size = header.size
+        if len(header.shape) > _MAX_AXES or header.length + size != entry.file_size:
             raise ArtifactFormatError(
                 f"member {name!r} does not hold the {size} bytes that its header asks for"
             )
@@ -106,7 +94,6 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
             filled += len(chunk)
         if filled != size or stream.read(1):
             raise ArtifactFormatError(f"member {name!r} is not as long as it declares")
-    order: Any = "F" if match[2] == "True" else "C"
-    if dtype.itemsize == 0:
-        return np.empty(shape, dtype)
-    return np.frombuffer(data, dtype=dtype).reshape(shape, order=order)
+    if header.dtype.itemsize == 0:
+        return np.empty(header.shape, header.dtype)
+    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape, order=header.order)

@@ -7,7 +7,6 @@ ever unpickled or evaluated.
 from __future__ import annotations
 
 import os
-import re
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 from trilift.artifacts.artifact import MAX_SIZE
 from trilift.artifacts.layout import BROKEN, check_directory, reason
+from trilift.artifacts.npy import read_npy_header
 from trilift.lift.errors import ArtifactFormatError
 from trilift.lift.files import open_regular
 
@@ -25,12 +25,7 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 MAX_BYTES = 1 << 30
 _MAX_SIDE = 4 * MAX_SIZE + 16
 _MAX_MEMBERS = 16
-_MAX_HEADER = 4096
 _EXACT_INTEGERS = 1 << 53
-_HEADER = re.compile(
-    r"\{'descr': '([<>|](?:f[248]|[iu][1248]))', 'fortran_order': (True|False), "
-    r"'shape': \(([0-9]{1,6}), ([0-9]{1,6})\), \} *\n"
-)
 
 
 def is_array(path: str | os.PathLike[str]) -> bool:
@@ -95,27 +90,18 @@ def _read_archive(path: Path) -> tuple[FloatArray | None, FloatArray]:
 
 def _matrix(stream: IO[bytes], declared: int) -> FloatArray:
     """Read one .npy matrix that has ``declared`` bytes in all."""
-    start = stream.read(8)
-    if len(start) != 8 or start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
-        raise ArtifactFormatError("not an .npy array")
-    width = 2 if start[6] == 1 else 4
-    length = int.from_bytes(stream.read(width), "little")
-    if length > _MAX_HEADER:
-        raise ArtifactFormatError(f"an array header of {length} bytes")
-    match = _HEADER.fullmatch(stream.read(length).decode("latin-1"))
-    if match is None:
+    header = read_npy_header(stream)
+    dtype, shape, size = header.dtype, header.shape, header.size
+    if len(shape) != 2 or dtype.kind not in "iuf":
         raise ArtifactFormatError("not a plain two-dimensional array of integers or floats")
-    dtype, rows, columns = np.dtype(match[1]), int(match[3]), int(match[4])
-    if min(rows, columns) < 1 or max(rows, columns) > _MAX_SIDE or min(rows, columns) > MAX_SIZE:
-        raise ArtifactFormatError(f"a matrix of shape ({rows}, {columns}) is empty or too large")
-    size = rows * columns * dtype.itemsize
-    if size > MAX_BYTES or size + 8 + width + length != declared:
+    if min(shape) < 1 or max(shape) > _MAX_SIDE or min(shape) > MAX_SIZE:
+        raise ArtifactFormatError(f"a matrix of shape {shape} is empty or too large")
+    if size > MAX_BYTES or header.length + size != declared:
         raise ArtifactFormatError(f"the array header asks for {size} bytes, which the file does not hold")
     data = stream.read(size)
     if len(data) != size or stream.read(1):
         raise ArtifactFormatError("the file does not hold the bytes that it declares")
-    order = "F" if match[2] == "True" else "C"
-    array = np.frombuffer(data, dtype=dtype).reshape((rows, columns), order=order)  # type: ignore[call-overload]
+    array = np.frombuffer(data, dtype=dtype).reshape(shape, order=header.order)
     if dtype.kind in "iu" and (array.max() > _EXACT_INTEGERS or array.min() < -_EXACT_INTEGERS):
         raise ArtifactFormatError("integers above 2**53 in size would be rounded")
     return np.ascontiguousarray(array, dtype=np.float64)
