@@ -8,24 +8,8 @@ from trilift.artifacts.npy import read_npy_header
 from trilift.experiments.trust.forgery import plain_npy
 from trilift.lift.errors import ArtifactFormatError
 
-KINDS = [
-    "<f2",
-    "<f4",
-    "<f8",
-    "<i1",
-    "<i2",
-    "<i4",
-    "<i8",
-    "<u1",
-    "<u2",
-    "<u4",
-    "<u8",
-    "|b1",
-    ">f8",
-    ">i4",
-    "<U3",
-    "|S5",
-]
+KINDS = ["<f2", "<f4", "<f8", "<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8"]
+KINDS += ["|b1", ">f8", ">i4", "<U3", "|S5"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
