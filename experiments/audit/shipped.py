@@ -15,9 +15,11 @@ from trilift.experiments.audit.single import (
     edit_pairs,
     edit_subject,
     prefix_gaussian_subject,
+    hybrid_subject,
     swap_pairs,
-    turnstile_subject,
+    turnstile_pairs,
 )
+from trilift.experiments.audit.sketches import SketchSubject
 from trilift.experiments.audit.subject import Subject
 from trilift.experiments.audit.variants import BankSubject, ReplayedSubject
 from trilift.lift import Chain, Dyadic, Stage
@@ -33,6 +35,7 @@ _FINE = Fraction(1, 1 << 20)
 _FINEST = Fraction(1, 1 << 56)  # finer than the last bit of a float near 1
 _WIDE = 1024
 _SIX = Fraction(1, 1 << 6)
+_HALF, _ROUGH = Fraction(1, 2), Fraction(99, 100)  # intervals that promise little need few banks
 
 
 def _plain(scale_left: Any, scale_right: Any, size: int = 4) -> Chain:
@@ -80,7 +83,10 @@ def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -
         mu = mu_for(epsilon, ln_delta=ln_of(delta)[0])
         budget = {"rho": mu * mu / 2}
     prototype = kind(**budget, horizon=4, every=2, simulation_seed=0, **options)
-    return turnstile_subject(name, prototype, epsilon=epsilon, delta=Fraction(delta))
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": Fraction(delta), "pairs": turnstile_pairs(4)}
+    if options["method"] == "hybrid":
+        return hybrid_subject(name, prototype, **terms)
+    return SketchSubject(name, prototype, **terms)
 
 
 _TWO = ("stage-mean-9", "direct-mean-4")
@@ -153,12 +159,20 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
         name, e, steps=27, horizon=27, objective="mean", chain=_TWO, kind=BankSubject, width=4096
     ),
     "distinct-grouped": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="grouped"),
-    "distinct-minhash": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="minhash"),
+    "distinct-minhash": lambda name, e: _turnstile(
+        name, DistinctCounter, e, 0, method="minhash", copies=3, failure=_HALF
+    ),
     "distinct-general": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general"),
-    "distinct-general-maps": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general-maps"),
+    "distinct-general-maps": lambda name, e: _turnstile(
+        name, DistinctCounter, e, 0, method="general-maps", copies=3, failure=_HALF
+    ),
     "distinct-hybrid": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="hybrid"),
-    "moment-bucketed": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="bucketed"),
-    "moment-rows": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="rows"),
+    "moment-bucketed": lambda name, e: _turnstile(
+        name, SecondMoment, e, 0, method="bucketed", rows=3, buckets=4
+    ),
+    "moment-rows": lambda name, e: _turnstile(
+        name, SecondMoment, e, 0, method="rows", accuracy=_ROUGH, failure=_HALF
+    ),
 }
 """Pure mechanisms: makers of subjects from a name and an epsilon."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from trilift.counters.edit import EndingCounter
 from trilift.counters.neighbours import insert, random_edit_neighbour, random_stream
+from trilift.experiments.audit.plans import shared_plans
 from trilift.experiments.audit.subject import Pair, Stream, Subject
 
 __all__ = [
@@ -23,7 +24,7 @@ __all__ = [
     "prefix_gaussian_subject",
     "swap_pairs",
     "turnstile_pairs",
-    "turnstile_subject",
+    "hybrid_subject",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,10 +76,11 @@ class SingleSubject(Subject):
     def release(self, streams: Sequence[Stream], *, seed: int) -> Sequence[Array]:
         """Run one counter a run on all streams."""
         found: list[list[Sequence[float]]] = [[] for _ in streams]
-        for index in range(self.batch):
-            counter = self._fresh((seed << _SEED_BITS) + index)
-            for rows, stream in zip(found, streams, strict=True):
-                rows.append(self._show(counter, stream))
+        with shared_plans():
+            for index in range(self.batch):
+                counter = self._fresh((seed << _SEED_BITS) + index)
+                for rows, stream in zip(found, streams, strict=True):
+                    rows.append(self._show(counter, stream))
         return [np.array(rows, dtype=np.float64) for rows in found]
 
     def statistics(self, pair: Pair, values: Array) -> Mapping[str, Array]:
@@ -235,7 +237,7 @@ def turnstile_pairs(steps: int) -> list[Pair]:
     return found
 
 
-def turnstile_subject(name: str, prototype: Any, *, epsilon: Fraction, delta: Fraction) -> SingleSubject:
+def hybrid_subject(name: str, prototype: Any, *, epsilon: Fraction, delta: Fraction) -> SingleSubject:
     """Return a DistinctCounter or a SecondMoment under audit.
 
     Estimates and intervals hide most of the noise (they are medians, clipped to what is possible). The proofs
