@@ -10,9 +10,10 @@ from trilift.lift.dense import materialise
 from trilift.stream.chain_noise import ChainNoise
 from trilift.stream.epochs import EpochNoise
 from trilift.stream.gaussian_ledger import GaussianLedger
+from trilift.stream.rounded import RoundedOnce
 from trilift.stream.toeplitz_noise import ToeplitzNoise
 
-__all__ = ["Matrices", "chain_matrices", "matrices"]
+__all__ = ["Matrices", "chain_matrices", "covariance", "matrices"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -57,6 +58,15 @@ def matrices(process: Any, horizon: int) -> Matrices:
     if isinstance(process, EpochNoise):
         return _epochs(process, horizon)
     raise TypeError(f"no matrices are known of {type(process).__name__}")
+
+
+def covariance(process: Any, horizon: int) -> Floats:
+    """Return the covariance of what a process releases at the first ``horizon`` steps, rounding included."""
+    whole = process.fine if isinstance(process, RoundedOnce) else process
+    known = matrices(whole, horizon)
+    variances = known.scales**2 * (1.0 if known.gaussian else 2.0)
+    rounding = np.eye(horizon) * 4.0**-process.places / 12
+    return np.asarray((known.L * variances) @ known.L.T + rounding)
 
 
 def chain_matrices(chain: Any, ledger: Any, horizon: int) -> Matrices:

@@ -1,9 +1,10 @@
-"""Sampling plans are made once for all runs: they hold scales, which are public, and no key.
+"""Thousands of counters of one design, each used for a moment: what need not be done anew for each of them.
 
-An audit makes thousands of counters of one design. Each of them plans anew how noise of its scales is drawn
-from a keystream, which takes longer than to draw it. Here a plan that was made for the same scales before is
-handed out again. Nothing else changes: keys, keystreams and released values are those of the shipped code (a
-test compares them).
+Each counter plans how noise of its scales is drawn from a keystream, which takes longer than to draw it; a
+plan holds scales, which are public, and no key. Here a plan that was made for the same scales before is
+handed out again. Besides, edit counters read the noise of 64 buckets ahead and remember the last 1024 steps
+for retries; here they read that of a few, and remember one. Nothing else changes: keys, keystreams and
+released values are those of the shipped code (a test compares them).
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib import import_module
 from itertools import groupby
 from typing import Any
 from unittest.mock import patch
 
-from trilift.stream.gaussian import GaussianRows
-from trilift.stream.laplace import LaplaceRows
-
 __all__ = ["shared_plans"]
 
 _WHERE = {
-    LaplaceRows: ("stream.bank", "stream.noise", "counters.edit.simpart", "counters.edit.svt"),
-    GaussianRows: ("stream.bank", "stream.gaussian_noise", "stream.toeplitz_noise"),
+    "LaplaceRows": ("stream.bank", "stream.noise", "counters.edit.simpart", "counters.edit.svt"),
+    "GaussianRows": ("stream.bank", "stream.gaussian_noise", "stream.toeplitz_noise"),
 }
 _MOST = 64
+_PAGE = 4
 _plans: OrderedDict[Any, Any] = OrderedDict()
 
 
@@ -43,11 +44,10 @@ def _shared(kind: Any, scales: Any) -> Any:
 def shared_plans() -> Iterator[None]:
     """Let the shipped code share the plans of equal scales for as long as the block lasts."""
     with ExitStack() as stack:
-        for kind, modules in _WHERE.items():
-
-            def made(scales: Any, kind: Any = kind) -> Any:
-                return _shared(kind, scales)
-
+        stack.enter_context(patch("trilift.counters.edit.pages._PAGE", _PAGE))
+        stack.enter_context(patch("trilift.counters.position.REMEMBERED", 1))
+        for name, modules in _WHERE.items():
             for module in modules:
-                stack.enter_context(patch(f"trilift.{module}.{kind.__name__}", made))
+                there = getattr(import_module(f"trilift.{module}"), name)  # a planted fault, perhaps
+                stack.enter_context(patch(f"trilift.{module}.{name}", partial(_shared, there)))
         yield

@@ -1,4 +1,4 @@
-"""Turnstile counters under audit: many runs of one sketch, with its hash functions, side by side in a wide one.
+"""Turnstile counters under audit: many runs of one sketch, with its hash functions, side by side.
 
 The proofs hold for every hash function, so an audit may keep those of one key: runs then differ in their
 noise alone, and are independent and of one law. A batch is one object of the shipped class, whose sketch
@@ -8,7 +8,7 @@ copy noise of its own, of the same law (a bank's counters are independent, and e
 Estimates and intervals hide most of the noise (they are medians, clipped to what is possible). The proofs
 promise more: that the noisy counters they are read off are private. So the audit looks at both: at what is
 read, and at the noisy counters that the streams touch, as the shipped code hands them to its reading. Their
-exact likelihood ratio is known, since hash functions are: a sum over the counters in which the streams differ.
+likelihood ratio is known, since hash functions are: a sum over the counters in which the streams differ.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ class Copies(Sketch):
         self.sketch, self.copies = sketch, copies
         self.width, self.banks = sketch.width * copies, sketch.banks * copies
         self.failure = sketch.failure
+        self._tables: dict[bytes, Array] = {}
         self.values: list[Array] = []
         """Noisy counters of every read, (copies, ticks, width of one)."""
         self.readings: list[Array] = []
@@ -167,17 +168,18 @@ class Copies(Sketch):
         return np.tile(self.sketch.increments(prints, signs, ticks, count=count), self.copies)
 
     def tables(self, ticks: Array) -> Array:
-        """Return the sketch's own."""
-        return self.sketch.tables(ticks)
+        """Return the sketch's own; they are public, and the same for all streams."""
+        key = ticks.tobytes()
+        if key not in self._tables:
+            self._tables[key] = self.sketch.tables(ticks)
+        return self._tables[key]
 
     def read(self, values: Array, tables: Array, *, steps: Array) -> Readings:
         """Read every copy; return what the first one says."""
         count = len(steps)
         apart = values.reshape(count, self.copies, -1).transpose(1, 0, 2)
         flat = apart.reshape(count * self.copies, -1)
-        read = self.sketch.read(
-            flat, np.tile(tables, (self.copies, 1)), steps=np.tile(steps, self.copies)
-        )
+        read = self.sketch.read(flat, np.tile(tables, (self.copies, 1)), steps=np.tile(steps, self.copies))
         numbers = np.stack([read.estimate, read.low, read.high], axis=1)
         self.values.append(apart.astype(np.float64))
         self.readings.append(numbers.reshape(self.copies, count, _READ))
@@ -192,7 +194,8 @@ class _Once:
     """A bank that remembers what it said last: every stream of a batch asks for the same ticks."""
 
     def __init__(self, bank: Any) -> None:
-        self._bank, self._said = bank, {}  # type: ignore[var-annotated]
+        self._bank = bank
+        self._said: dict[bytes, Array] = {}
 
     @property
     def digest(self) -> bytes:
