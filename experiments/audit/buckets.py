@@ -69,7 +69,7 @@ class BucketSubject(Subject):
         """
         start, given = EditPosition.start(), [self._inputs(stream) for stream in streams]
         found = [np.empty((self.batch, 1 + 2 * self._changes)) for _ in streams]
-        with shared_plans():
+        with shared_plans(page=2 * self._changes):
             for index in range(self.batch):
                 counter = self._kind.__new__(self._kind)
                 counter._begin(self._design, (seed << _SEED_BITS) + index, None)

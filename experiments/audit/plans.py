@@ -3,8 +3,8 @@
 Each counter plans how noise of its scales is drawn from a keystream, which takes longer than to draw it; a
 plan holds scales, which are public, and no key. Here a plan that was made for the same scales before is
 handed out again. Besides, edit counters read the noise of 64 buckets ahead and remember the last 1024 steps
-for retries; here they read that of a few, and remember one. Nothing else changes: keys, keystreams and
-released values are those of the shipped code (a test compares them).
+for retries; here they read that of as many as are needed, and remember one step. Nothing else changes: keys,
+keystreams and released values are those of the shipped code (a test compares them).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ _WHERE = {
     "GaussianRows": ("stream.bank", "stream.gaussian_noise", "stream.toeplitz_noise"),
 }
 _MOST = 64
-_PAGE = 4
 _plans: OrderedDict[Any, Any] = OrderedDict()
 
 
@@ -41,10 +40,14 @@ def _shared(kind: Any, scales: Any) -> Any:
 
 
 @contextmanager
-def shared_plans() -> Iterator[None]:
-    """Let the shipped code share the plans of equal scales for as long as the block lasts."""
+def shared_plans(*, page: int = 64) -> Iterator[None]:
+    """Let the shipped code share the plans of equal scales for as long as the block lasts.
+
+    Args:
+        page: buckets whose noise edit counters read at once.
+    """
     with ExitStack() as stack:
-        stack.enter_context(patch("trilift.counters.edit.pages._PAGE", _PAGE))
+        stack.enter_context(patch("trilift.counters.edit.pages._PAGE", page))
         stack.enter_context(patch("trilift.counters.position.REMEMBERED", 1))
         for name, modules in _WHERE.items():
             for module in modules:
