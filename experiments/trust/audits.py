@@ -61,10 +61,9 @@ def measure(
     note = (
         f"Lower bounds with confidence {CONFIDENCE:g} a mechanism, on what it spends at a claim of epsilon 1"
         " (and delta 0.01 where it has one), from runs of the shipped code; as many of them as about"
-        f" {seconds:g} s of processor time allowed for each (two to eight times that for a few whose runs are"
-        " dear), at most 10^6. A bound below the claim is"
-        " evidence and no proof; how close it can come depends on the mechanism and on the number of runs"
-        " (docs/audit.md)."
+        f" {seconds:g} s of processor time allowed for each (two to eight times that for a few whose runs"
+        " are dear), at most 10^6. A bound below the claim is evidence and no proof; how close it can come depends"
+        " on the mechanism, on the pairs that are tried and on the number of runs (docs/audit.md)."
     )
     columns = {"claimed": "claimed", "spent": "spends at least", "runs": "runs", "pairs": "pairs"}
     return {"part": PART, "full": full, "rows": rows, "note": note, "columns": columns}
@@ -85,7 +84,8 @@ def _affordable(subject: Any, seconds: float) -> int:
     began = time.process_time()
     subject.release(streams[:_JUDGING], seed=2)
     judged = time.process_time() - began
-    # two stages of a sixth, the second with 8 pairs at most, then the judging of 3 pairs
-    early = screened * (1 + min(1.0, 16 / len(streams))) + scored * (len(pairs) + min(8, len(pairs)))
-    batches = (seconds - screened) / max(early / 6 + (judged + 3 * scored) * 2 / 3, 1e-6)
+    # an eighth of the runs with all pairs, a quarter with 8 of them at most, then the judging of 3
+    early = screened + scored * len(pairs)
+    later = screened * min(1.0, 16 / len(streams)) + scored * min(8, len(pairs))
+    batches = (seconds - screened) / max(early / 8 + later / 4 + (judged + 3 * scored) * 5 / 8, 1e-6)
     return int(min(max(batches * subject.batch, 4 * subject.batch, LEAST_RUNS), _MOST_RUNS))
