@@ -13,6 +13,7 @@ __all__ = ["Event", "Goal", "best_event"]
 Floats = np.ndarray[Any, np.dtype[Any]]
 
 _TAILS = 24
+_DOUBT = 0.25  # half of a deviation, squared: of the bound's four deviations two are for the choice
 _FEWEST = 8  # runs in the tail that a threshold leaves at least
 
 
@@ -91,7 +92,7 @@ def best_event(
     cuts = _thresholds(a, b)
     below_a, below_b = np.searchsorted(a, cuts), np.searchsorted(b, cuts)
     # what was counted here errs too: as if fewer runs would judge, so that lucky tails are not preferred
-    known = 1.0 / (1.0 / size + 1.0 / trials)
+    known = 1.0 / (_DOUBT / size + 1.0 / trials)
     scale = known / size
     found = [
         goal.promise((size - below_b) * scale, (size - below_a) * scale, trials=known, failure=failure),

@@ -62,8 +62,8 @@ def measure(
         f"Lower bounds with confidence {CONFIDENCE:g} a mechanism, on what it spends at a claim of epsilon 1"
         " (and delta 0.01 where it has one), from runs of the shipped code; as many of them as about"
         f" {seconds:g} s of processor time allowed for each (two to eight times that for a few whose runs"
-        " are dear), at most 10^6. A bound below the claim is evidence and no proof; how close it can come depends"
-        " on the mechanism, on the pairs that are tried and on the number of runs (docs/audit.md)."
+        " are dear), at most 10^6. A bound below the claim is evidence and no proof; how close it can come"
+        " depends on the mechanism, on the pairs that are tried and on the number of runs (docs/audit.md)."
     )
     columns = {"claimed": "claimed", "spent": "spends at least", "runs": "runs", "pairs": "pairs"}
     return {"part": PART, "full": full, "rows": rows, "note": note, "columns": columns}
