@@ -2,7 +2,7 @@
 
 1. *Screening*: a few runs of every pair, every statistic; the pairs that promise most go on.
 2. *Choice*: more runs of those pairs; for every pair and goal one event (statistic, side, threshold).
-3. *Test*: all other runs, at least half of them; each event is counted under both neighbours.
+3. *Test*: all other runs, more than half of them; each event is counted under both neighbours.
 
 Runs of the three stages have keys of their own, so that the events are fixed before the runs that judge them:
 a Bonferroni bound over the events that are judged (a few pairs, times two goals where a delta is claimed) is
@@ -33,6 +33,7 @@ CONFIDENCE = 0.999
 
 LEAST_RUNS = 40
 _SCREENED, _CHOSEN = 8192, 1 << 17  # most runs of the first two stages
+_SCREENING, _CHOOSING = 8, 4  # they have one in so many runs each, if no batch is larger
 _KEPT, _STATISTICS, _JUDGED = 8, 3, 3  # pairs that are looked at closely, statistics each, pairs judged
 
 
@@ -134,9 +135,8 @@ def audit(
 
 def _stages(runs: int, batch: int) -> tuple[int, int, int]:
     """Return the numbers of batches of the three stages."""
-    half = runs // 2
-    screen = max(1, min(half // 2, _SCREENED) // batch)
-    choose = max(1, min(half - screen * batch, _CHOSEN) // batch)
+    screen = max(1, min(runs // _SCREENING, _SCREENED) // batch)
+    choose = max(1, min(runs // _CHOOSING, _CHOSEN) // batch)
     return screen, choose, max(1, -(-runs // batch) - screen - choose)
 
 

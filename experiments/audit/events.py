@@ -13,6 +13,7 @@ __all__ = ["Event", "Goal", "best_event"]
 Floats = np.ndarray[Any, np.dtype[Any]]
 
 _TAILS = 24
+_DOUBT = 0.25  # half of a deviation, squared: of the bound's four deviations two are for the choice
 _FEWEST = 8  # runs in the tail that a threshold leaves at least
 
 
@@ -83,17 +84,19 @@ def best_event(
         first: scores under the first stream, shape (m,).
         second: scores under the second, shape (m,).
         goal: what is to be shown.
-        trials: runs of each stream that will judge the event; the counts found here are scaled to them.
+        trials: runs of each stream that will judge the event.
         failure: what the bound may fail with.
     """
     a, b = np.sort(first), np.sort(second)
     size = a.size
     cuts = _thresholds(a, b)
     below_a, below_b = np.searchsorted(a, cuts), np.searchsorted(b, cuts)
-    scale = trials / size
+    # what was counted here errs too: as if fewer runs would judge, so that lucky tails are not preferred
+    known = 1.0 / (_DOUBT / size + 1.0 / trials)
+    scale = known / size
     found = [
-        goal.promise((size - below_b) * scale, (size - below_a) * scale, trials=trials, failure=failure),
-        goal.promise(below_a * scale, below_b * scale, trials=trials, failure=failure),
+        goal.promise((size - below_b) * scale, (size - below_a) * scale, trials=known, failure=failure),
+        goal.promise(below_a * scale, below_b * scale, trials=known, failure=failure),
     ]
     upwards = bool(found[0].max() >= found[1].max())
     chosen = found[0 if upwards else 1]

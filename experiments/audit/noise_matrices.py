@@ -9,10 +9,11 @@ import numpy as np
 from trilift.lift.dense import materialise
 from trilift.stream.chain_noise import ChainNoise
 from trilift.stream.epochs import EpochNoise
-from trilift.stream.gaussian_noise import GaussianNoise
+from trilift.stream.gaussian_ledger import GaussianLedger
+from trilift.stream.rounded import RoundedOnce
 from trilift.stream.toeplitz_noise import ToeplitzNoise
 
-__all__ = ["Matrices", "matrices"]
+__all__ = ["Matrices", "chain_matrices", "covariance", "matrices"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -41,11 +42,7 @@ def matrices(process: Any, horizon: int) -> Matrices:
         TypeError: another kind of process.
     """
     if isinstance(process, ChainNoise):
-        dense = materialise(process.chain, horizon)
-        scales = np.array([float(s) for s in process.ledger.scales])[dense.level]
-        L, R = dense.L.to_float(), dense.R.to_float()
-        used = np.abs(L).max(axis=0) > 0
-        return Matrices(L[:, used], R[used], scales[used], isinstance(process, GaussianNoise))
+        return chain_matrices(process.chain, process.ledger, horizon)
     if isinstance(process, ToeplitzNoise):
         from trilift.stream.toeplitz_factor import left_floats
 
@@ -61,6 +58,24 @@ def matrices(process: Any, horizon: int) -> Matrices:
     if isinstance(process, EpochNoise):
         return _epochs(process, horizon)
     raise TypeError(f"no matrices are known of {type(process).__name__}")
+
+
+def covariance(process: Any, horizon: int) -> Floats:
+    """Return the covariance of what a process releases at the first ``horizon`` steps, rounding included."""
+    whole = process.fine if isinstance(process, RoundedOnce) else process
+    known = matrices(whole, horizon)
+    variances = known.scales**2 * (1.0 if known.gaussian else 2.0)
+    rounding = np.eye(horizon) * 4.0**-process.places / 12
+    return np.asarray((known.L * variances) @ known.L.T + rounding)
+
+
+def chain_matrices(chain: Any, ledger: Any, horizon: int) -> Matrices:
+    """Return the matrices of a chain under a ledger, Laplace or Gaussian, for the first ``horizon`` steps."""
+    dense = materialise(chain, horizon)
+    scales = np.array([float(s) for s in ledger.scales])[dense.level]
+    L, R = dense.L.to_float(), dense.R.to_float()
+    used = np.abs(L).max(axis=0) > 0
+    return Matrices(L[:, used], R[used], scales[used], isinstance(ledger, GaussianLedger))
 
 
 def _epochs(process: EpochNoise, horizon: int) -> Matrices:

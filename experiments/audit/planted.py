@@ -8,6 +8,10 @@ ever happen. Here noise is rounded by itself, and added to exact sums: y = T x +
 of T x as often as L z is a tie. Ties need noise on few binary places, hence a chain of halves and wide
 bounds. *A lattice one bit too coarse* shows likewise only where scales are not refined beyond the lattice of
 R x.
+
+How large a fault must be to show depends on how much of the claim neighbours really spend. A scale that is
+halved doubles that, which is beyond the claim for most mechanisms; the neighbours of SimECC that can be tried
+spend about half of its claim, so that its noise is quartered here.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from trilift.lift.dense import materialise
 from trilift.lift.integers import add, shift_left
 from trilift.stream.chain_noise import ChainNoise
 from trilift.stream.evaluate import Evaluator
+from trilift.stream.gaussian import GaussianRows
+from trilift.stream.independent_noise import IndependentNoise
 from trilift.stream.keys import derive_key
 from trilift.stream.laplace import LaplaceRows
 from trilift.stream.levels import LevelLedger, split_budget
@@ -160,6 +166,24 @@ def _no_offset() -> Iterator[None]:
 
 
 @contextmanager
+def _halved_deviation() -> Iterator[None]:
+    """Independent Gaussian noise has half of the deviation that its law states."""
+    shipped = IndependentNoise._deviations
+    with patch.object(IndependentNoise, "_deviations", lambda self, steps: shipped(self, steps) / 2):
+        yield
+
+
+@contextmanager
+def _quartered_root() -> Iterator[None]:
+    """Toeplitz noise is drawn with a quarter of its deviation."""
+    with patch(
+        "trilift.stream.toeplitz_noise.GaussianRows",
+        lambda scales: GaussianRows([scale / 4 for scale in scales]),
+    ):
+        yield
+
+
+@contextmanager
 def _one_keystream() -> Iterator[None]:
     """The three coordinates of a vector draw from one keystream."""
 
@@ -182,5 +206,14 @@ FAULTS: Mapping[str, Fault] = {
     "coarse-lattice": Fault("noise on a lattice one bit too coarse", "counter-halves", 4096, _coarse_lattice),
     "no-offset": Fault("padding of the end without its offset", "ending", 500, _no_offset),
     "one-keystream": Fault("coordinates share a keystream", "counter-vectors", 4096, _one_keystream),
+    "sketch-scale-halved": Fault(
+        "a sketch's counters have half of their noise", "distinct-minhash", 60_000, _halved_scale
+    ),
+    "edit-scale-halved": Fault(
+        "an edit counter's noise has half of its deviation", "horizon-gaussian", 4000, _halved_deviation
+    ),
+    "buckets-scale-quartered": Fault(
+        "the noise of buckets has a quarter of its deviation", "simecc", 4000, _quartered_root
+    ),
 }
 """All faults, by name."""

@@ -9,15 +9,17 @@ from typing import Any
 from trilift.counters import BiasedCounter, Counter, GaussianCounter
 from trilift.counters.edit import ECC, EndingCounter, GaussianCC, HorizonGaussian, PartitionCC, SimECC
 from trilift.counters.turnstile import DistinctCounter, SecondMoment
+from trilift.experiments.audit.buckets import BucketSubject
 from trilift.experiments.audit.running import RunningSubject
 from trilift.experiments.audit.single import (
     EndingSubject,
-    edit_pairs,
-    edit_subject,
+    bucket_pairs,
+    hybrid_subject,
     prefix_gaussian_subject,
     swap_pairs,
-    turnstile_subject,
+    turnstile_pairs,
 )
+from trilift.experiments.audit.sketches import SketchSubject
 from trilift.experiments.audit.subject import Subject
 from trilift.experiments.audit.variants import BankSubject, ReplayedSubject
 from trilift.lift import Chain, Dyadic, Stage
@@ -33,6 +35,10 @@ _FINE = Fraction(1, 1 << 20)
 _FINEST = Fraction(1, 1 << 56)  # finer than the last bit of a float near 1
 _WIDE = 1024
 _SIX = Fraction(1, 1 << 6)
+_SEGMENT = 24  # steps: one segment, which ends after about 18 events at epsilon 1
+_RATE, _RARE = 0.01, 0.0001
+_APART = {SimECC: 100, ECC: 8}
+_HALF, _ROUGH = Fraction(1, 2), Fraction(99, 100)  # intervals that promise little need few banks
 
 
 def _plain(scale_left: Any, scale_right: Any, size: int = 4) -> Chain:
@@ -63,14 +69,19 @@ def _biased(name: str, epsilon: Any, delta: Any, *, steps: int, **options: Any) 
     return RunningSubject(name, counter, steps=steps, delta=delta)
 
 
-def _edit(name: str, kind: Any, epsilon: Any, delta: Any, *, steps: int, **options: Any) -> Subject:
+def _edit(
+    name: str, kind: Any, epsilon: Any, delta: Any, *, steps: int, changes: int, **options: Any
+) -> Subject:
+    """Few events a step are expected, so that the counts get most of the budget: there neighbours differ."""
     prototype = kind(epsilon, delta, simulation_seed=0, **options)
-    return edit_subject(name, prototype, pairs=edit_pairs(steps), neighbours="edit: one input inserted")
+    pairs = bucket_pairs(steps, apart=_APART[kind])
+    return BucketSubject(name, "edit: one input inserted", prototype, pairs=pairs, changes=changes)
 
 
 def _swap(name: str, epsilon: Any, delta: Any) -> Subject:
-    prototype = PartitionCC(epsilon, delta, horizon=64, simulation_seed=0)
-    return edit_subject(name, prototype, pairs=swap_pairs(64), neighbours="swap: one input changed")
+    prototype = PartitionCC(epsilon, delta, horizon=_SEGMENT, simulation_seed=0)
+    pairs = swap_pairs(_SEGMENT)
+    return BucketSubject(name, "swap: one input changed", prototype, pairs=pairs, changes=2)
 
 
 def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -> Subject:
@@ -80,7 +91,10 @@ def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -
         mu = mu_for(epsilon, ln_delta=ln_of(delta)[0])
         budget = {"rho": mu * mu / 2}
     prototype = kind(**budget, horizon=4, every=2, simulation_seed=0, **options)
-    return turnstile_subject(name, prototype, epsilon=epsilon, delta=Fraction(delta))
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": Fraction(delta), "pairs": turnstile_pairs(4)}
+    if options["method"] == "hybrid":
+        return hybrid_subject(name, prototype, **terms)
+    return SketchSubject(name, prototype, **terms)
 
 
 _TWO = ("stage-mean-9", "direct-mean-4")
@@ -153,12 +167,20 @@ PURE: dict[str, Callable[[str, Any], Subject]] = {
         name, e, steps=27, horizon=27, objective="mean", chain=_TWO, kind=BankSubject, width=4096
     ),
     "distinct-grouped": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="grouped"),
-    "distinct-minhash": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="minhash"),
+    "distinct-minhash": lambda name, e: _turnstile(
+        name, DistinctCounter, e, 0, method="minhash", copies=3, failure=_HALF
+    ),
     "distinct-general": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general"),
-    "distinct-general-maps": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="general-maps"),
+    "distinct-general-maps": lambda name, e: _turnstile(
+        name, DistinctCounter, e, 0, method="general-maps", copies=3, failure=_HALF
+    ),
     "distinct-hybrid": lambda name, e: _turnstile(name, DistinctCounter, e, 0, method="hybrid"),
-    "moment-bucketed": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="bucketed"),
-    "moment-rows": lambda name, e: _turnstile(name, SecondMoment, e, 0, method="rows"),
+    "moment-bucketed": lambda name, e: _turnstile(
+        name, SecondMoment, e, 0, method="bucketed", rows=3, buckets=4
+    ),
+    "moment-rows": lambda name, e: _turnstile(
+        name, SecondMoment, e, 0, method="rows", accuracy=_ROUGH, failure=_HALF
+    ),
 }
 """Pure mechanisms: makers of subjects from a name and an epsilon."""
 
@@ -174,9 +196,9 @@ APPROXIMATE: dict[str, Callable[[str, Any, Any], Subject]] = {
     "biased": lambda name, e, d: _biased(name, e, d, steps=4, horizon=4, objective="mean"),
     "biased-gaussian": lambda name, e, d: _biased(name, e, d, steps=8, horizon=8, base="gaussian"),
     "biased-endless": lambda name, e, d: _biased(name, e, d, steps=8),
-    "simecc": lambda name, e, d: _edit(name, SimECC, e, d, steps=160, horizon=160),
-    "simecc-endless": lambda name, e, d: _edit(name, SimECC, e, d, steps=160),
-    "ecc": lambda name, e, d: _edit(name, ECC, e, d, steps=240, horizon=240),
+    "simecc": lambda name, e, d: _edit(name, SimECC, e, d, steps=2000, horizon=2000, rate=_RATE, changes=8),
+    "simecc-endless": lambda name, e, d: _edit(name, SimECC, e, d, steps=2000, rate=_RATE, changes=8),
+    "ecc": lambda name, e, d: _edit(name, ECC, e, d, steps=3000, rate=_RARE, changes=3),
     "ending": lambda name, e, d: EndingSubject(name, EndingCounter(e, d, simulation_seed=0), steps=6),
     "gaussian-cc": lambda name, e, d: prefix_gaussian_subject(
         name, GaussianCC(e, d, output_resolution=_SIX, simulation_seed=0), steps=16
@@ -186,14 +208,20 @@ APPROXIMATE: dict[str, Callable[[str, Any, Any], Subject]] = {
     ),
     "partition-cc": _swap,
     "distinct-grouped-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="grouped"),
-    "distinct-minhash-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="minhash"),
+    "distinct-minhash-gaussian": lambda name, e, d: _turnstile(
+        name, DistinctCounter, e, d, method="minhash", copies=3, failure=_HALF
+    ),
     "distinct-general-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="general"),
     "distinct-general-maps-gaussian": lambda name, e, d: _turnstile(
-        name, DistinctCounter, e, d, method="general-maps"
+        name, DistinctCounter, e, d, method="general-maps", copies=3, failure=_HALF
     ),
     "distinct-hybrid-gaussian": lambda name, e, d: _turnstile(name, DistinctCounter, e, d, method="hybrid"),
-    "moment-bucketed-gaussian": lambda name, e, d: _turnstile(name, SecondMoment, e, d, method="bucketed"),
-    "moment-rows-gaussian": lambda name, e, d: _turnstile(name, SecondMoment, e, d, method="rows"),
+    "moment-bucketed-gaussian": lambda name, e, d: _turnstile(
+        name, SecondMoment, e, d, method="bucketed", rows=3, buckets=4
+    ),
+    "moment-rows-gaussian": lambda name, e, d: _turnstile(
+        name, SecondMoment, e, d, method="rows", accuracy=_ROUGH, failure=_HALF
+    ),
 }
 """Mechanisms with a delta: makers of subjects from a name, an epsilon and a delta."""
 

@@ -13,26 +13,25 @@ from typing import Any
 import numpy as np
 from trilift.counters.edit import EndingCounter
 from trilift.counters.neighbours import insert, random_edit_neighbour, random_stream
+from trilift.experiments.audit.plans import shared_plans
 from trilift.experiments.audit.subject import Pair, Stream, Subject
 
 __all__ = [
     "EndingSubject",
     "SingleSubject",
+    "bucket_pairs",
     "edit_pairs",
-    "edit_subject",
+    "hybrid_subject",
     "prefix_gaussian_subject",
     "swap_pairs",
     "turnstile_pairs",
-    "turnstile_subject",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 32
-_SEARCHED = 6
+_SEARCHED = 3
 _SEED_BITS = 10
-_SHORT = 32  # steps of a stream all of whose values are looked at
-_EVERY = 8
 ITEMS = ["a", "b", "c", "d", "z"]
 """Items of the turnstile streams."""
 
@@ -75,10 +74,11 @@ class SingleSubject(Subject):
     def release(self, streams: Sequence[Stream], *, seed: int) -> Sequence[Array]:
         """Run one counter a run on all streams."""
         found: list[list[Sequence[float]]] = [[] for _ in streams]
-        for index in range(self.batch):
-            counter = self._fresh((seed << _SEED_BITS) + index)
-            for rows, stream in zip(found, streams, strict=True):
-                rows.append(self._show(counter, stream))
+        with shared_plans():
+            for index in range(self.batch):
+                counter = self._fresh((seed << _SEED_BITS) + index)
+                for rows, stream in zip(found, streams, strict=True):
+                    rows.append(self._show(counter, stream))
         return [np.array(rows, dtype=np.float64) for rows in found]
 
     def statistics(self, pair: Pair, values: Array) -> Mapping[str, Array]:
@@ -90,26 +90,52 @@ class SingleSubject(Subject):
 
 
 def edit_pairs(steps: int, *, extended: bool = False) -> list[Pair]:
-    """Return insertions into streams of several kinds, both ways round, and searched ones."""
+    """Return insertions into short streams of several kinds, and searched ones."""
     streams = {
         "no events": (None,) * steps,
         "events": (1,) * steps,
         "every other step": tuple((1, None)[t % 2] for t in range(steps)),
-        "blocks": tuple(int(t % 6 < 3) for t in range(steps)),
     }
     found = []
     for kind, stream in streams.items():
-        for at in sorted({0, steps // 2, steps - 1} if steps <= _SHORT else {0, steps // 2}):
+        for at in (0, steps // 2):
             for value in (0, 1):
                 other = insert(stream, at=at, value=value, extended=extended)
                 if other != stream:
-                    found += _both(f"{kind}, {value} inserted before step {at + 1}", stream, other)
-    for seed in range(_SEARCHED if steps <= _SHORT else 1):
+                    found.append(Pair(f"{kind}, {value} inserted before step {at + 1}", stream, other))
+    return found + _searched(steps, _SEARCHED, extended=extended)
+
+
+def bucket_pairs(steps: int, *, apart: int) -> list[Pair]:
+    """Return insertions into long streams, for counters by buckets.
+
+    What changes all later sums of a stream in which little happens shows most: the sum at the end of a bucket
+    is then known, whenever that was. In dense streams the uncertain end hides the change.
+
+    Args:
+        steps: of a stream.
+        apart: steps between two events of a stream of few events.
+    """
+    streams = {
+        "no events": (None,) * steps,
+        f"an event every {apart} steps": tuple(1 if t % apart == apart - 1 else None for t in range(steps)),
+        "events": (1,) * steps,
+    }
+    found = []
+    for (kind, stream), value in zip(streams.items(), (1, 1, 0), strict=True):
+        other = insert(stream, at=0, value=value)
+        found.append(Pair(f"{kind}, {value} inserted before step 1", stream, other))
+    return found + _searched(steps, 1)
+
+
+def _searched(steps: int, count: int, *, extended: bool = False) -> list[Pair]:
+    """Return random neighbours."""
+    found = []
+    for seed in range(count):
         some = random_stream(steps, seed=seed, alphabet=(0, 1, None))
         other = random_edit_neighbour(some, seed=seed, extended=extended)
-        values_fit = all(value in (0, 1, None) for value in other)
-        if other != some and values_fit:
-            found += _both(f"searched pair {seed + 1}", some, other)
+        if other != some and all(value in (0, 1, None) for value in other):
+            found.append(Pair(f"searched pair {seed + 1}", some, other))
     return found
 
 
@@ -118,27 +144,18 @@ def swap_pairs(steps: int) -> list[Pair]:
     found = []
     for kind, level in (("zeros", 0), ("events", 1)):
         base = (level,) * steps
-        for at in sorted({0, steps // 2, steps - 1}):
+        for at in sorted({0, steps // 2}):
             other = (*base[:at], 1 - level, *base[at + 1 :])
-            found += _both(f"{kind}, {1 - level} at step {at + 1}", base, other)
+            found.append(Pair(f"{kind}, {1 - level} at step {at + 1}", base, other))
     return found
-
-
-def _both(label: str, one: Stream, other: Stream) -> list[Pair]:
-    return [Pair(label, one, other), Pair(f"{label} (seen from the other side)", other, one)]
 
 
 def _values(counter: Any, stream: Stream) -> Sequence[float]:
     """Release a stream from the beginning."""
     start = counter.__dict__.setdefault("_audit_start", counter._now)
     counter._now = start
-    shown = np.asarray(counter.extend(list(stream)), dtype=np.float64)
-    if len(shown) <= _SHORT:
-        short: list[float] = shown.tolist()
-        return short
-    changes = np.flatnonzero(np.diff(shown)) + 1  # of a long stream: when values change, and every 8th
-    times = [*changes[:3].tolist(), *[len(shown)] * 3][:3]
-    return [float(len(changes)), *map(float, times), *shown[_EVERY - 1 :: _EVERY].tolist()]
+    shown: list[float] = np.asarray(counter.extend(list(stream)), dtype=np.float64).tolist()
+    return shown
 
 
 def _remade(prototype: Any) -> Callable[[int], Any]:
@@ -151,19 +168,6 @@ def _remade(prototype: Any) -> Callable[[int], Any]:
         return counter
 
     return fresh
-
-
-def edit_subject(name: str, prototype: Any, *, pairs: Sequence[Pair], neighbours: str) -> SingleSubject:
-    """Return an edit counter (or PartitionCC) under audit; the prototype gives its design alone."""
-    return SingleSubject(
-        name,
-        neighbours,
-        epsilon=prototype.epsilon,
-        delta=prototype.delta,
-        pairs=pairs,
-        fresh=_remade(prototype),
-        show=_values,
-    )
 
 
 def prefix_gaussian_subject(name: str, prototype: Any, *, steps: int) -> SingleSubject:
@@ -235,7 +239,7 @@ def turnstile_pairs(steps: int) -> list[Pair]:
     return found
 
 
-def turnstile_subject(name: str, prototype: Any, *, epsilon: Fraction, delta: Fraction) -> SingleSubject:
+def hybrid_subject(name: str, prototype: Any, *, epsilon: Fraction, delta: Fraction) -> SingleSubject:
     """Return a DistinctCounter or a SecondMoment under audit.
 
     Estimates and intervals hide most of the noise (they are medians, clipped to what is possible). The proofs

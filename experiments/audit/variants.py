@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from trilift.experiments.audit.plans import shared_plans
 from trilift.experiments.audit.running import RunningSubject
 from trilift.experiments.audit.subject import Pair, Stream
 from trilift.stream.bank import NoiseBank
@@ -43,15 +44,16 @@ class BankSubject(RunningSubject):
 
     def release(self, streams: Sequence[Stream], *, seed: int) -> Sequence[Array]:
         """Add the noise of one bank to the exact sums of every stream."""
-        bank = NoiseBank(
-            self._setup.chain,
-            self._setup.ledger,
-            width=self.batch,
-            horizon=self._steps,
-            key=simulation_key(seed),
-            stream_id=bytes(16),
-            purpose="audit/bank",
-            places=self._setup.output_places,
-        )
+        with shared_plans():
+            bank = NoiseBank(
+                self._setup.chain,
+                self._setup.ledger,
+                width=self.batch,
+                horizon=self._steps,
+                key=simulation_key(seed),
+                stream_id=bytes(16),
+                purpose="audit/bank",
+                places=self._setup.output_places,
+            )
         noise = np.ldexp(bank.range(0, self._steps).astype(np.float64), -bank.places)
         return [(noise + np.cumsum(stream)[:, None]).T for stream in streams]
