@@ -15,12 +15,16 @@ Make = Callable[..., Counter]
 def test_they_are_functions_of_the_plain_releases(small: Make, dimension: int | None) -> None:
     shape = (30,) if dimension is None else (30, dimension)
     inputs = np.random.default_rng(0).integers(0, 2, shape)
-    plain = small(dimension=dimension).extend(inputs)
-    assert (plain < 0).any()
+
+    def released(seed: int, **options: str) -> np.ndarray:
+        return small(dimension=dimension, simulation_seed=seed, **options).extend(inputs)
+
+    seed = next(seed for seed in range(50) if (released(seed) < 0).any())  # or nothing would be to be done
+    plain = released(seed)
     assert (np.diff(plain, axis=0) < 0).any()
-    nonnegative = small(dimension=dimension, postprocess="nonnegative").extend(inputs)
+    nonnegative = released(seed, postprocess="nonnegative")
     assert (nonnegative == np.maximum(plain, 0)).all()
-    monotone = small(dimension=dimension, postprocess="monotone").extend(inputs)
+    monotone = released(seed, postprocess="monotone")
     assert (monotone == np.maximum(np.maximum.accumulate(plain, axis=0), 0)).all()
 
 
