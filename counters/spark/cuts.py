@@ -14,7 +14,17 @@ import numpy as np
 from trilift.counters.frames.spec import Columns
 from trilift.counters.spark.columns import INTERNAL, col, place
 
-__all__ = ["PART", "ROUTE", "Sizes", "aliases", "cuts_of", "routes_to", "same_group", "sizes_of", "with_parts"]
+__all__ = [
+    "PART",
+    "ROUTE",
+    "Sizes",
+    "aliases",
+    "cuts_of",
+    "routes_to",
+    "same_group",
+    "sizes_of",
+    "with_parts",
+]
 
 PART, ROUTE = INTERNAL + "part", INTERNAL + "route"
 
@@ -49,7 +59,9 @@ def sizes_of(frame: Any, by: Sequence[str], rows_per_task: int) -> Sizes:
 
     counts = frame.groupBy(*[col(name) for name in by]).agg(F.count(F.lit(1)).alias(_COUNT))
     is_large = col(_COUNT) > rows_per_task
-    values = F.struct(*[col(name).alias(alias) for name, alias in zip(by, aliases(by), strict=True)], col(_COUNT))
+    values = F.struct(
+        *[col(name).alias(alias) for name, alias in zip(by, aliases(by), strict=True)], col(_COUNT)
+    )
     found = counts.agg(
         F.coalesce(F.sum(col(_COUNT)), F.lit(0)).alias("rows"),
         F.collect_list(F.when(is_large, values)).alias("large"),
@@ -114,7 +126,7 @@ def _every(places: Any) -> Any:
 
 
 def with_parts(rows: Any, columns: Columns, cuts: Any, most: int) -> Any:
-    """Return the rows with the number of their part of the group (0 for groups that are not cut), and a route.
+    """Return the rows with a route and the number of their part of the group, 0 where it is not cut.
 
     Args:
         rows: of the source.

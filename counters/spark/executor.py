@@ -161,7 +161,9 @@ class Released:
         noises = Noises.of(self.release)
         name = noises.inner._columns.name
         for table in gathered(batches):
-            yield from table.select(list(self.shown)).append_column(name, self.released(table, noises)).to_batches()
+            yield from (
+                table.select(list(self.shown)).append_column(name, self.released(table, noises)).to_batches()
+            )
 
     def released(self, table: Any, noises: Noises) -> Any:
         """Return the released values of the rows of a table, in their order, as an array of Arrow."""

@@ -22,10 +22,13 @@ from trilift.counters.spark.executor import (
 )
 from trilift.counters.spark.release import Release
 from trilift.lift.errors import ParameterError
+from trilift.stream.fast.switch import kernels
 
 __all__ = ["RunningSums", "Totals"]
 
 _BLOCK = 1 << 17  # rows: of noise that is made together, and of a batch that goes back
+
+_WORDS = 1 << 10  # of keystream that a step of a small group takes, about
 
 _TIES = (
     "rows of one group have the same place in order=: name columns that tell them apart, since which of them "
@@ -147,6 +150,8 @@ class RunningSums:
 
 def _noise(noises: Noises, groups: list[tuple[Any, ...]], begins: Places, steps: Places) -> Integers:
     """Return the noise of the steps of parts, which begin where ``begins`` has it."""
+    # A worker has many small groups, whose noise would take long to be much: the task knows that it will be.
+    kernels(len(steps) * _WORDS)
     noise: Integers = np.zeros(len(steps), dtype=np.int64)
     for index, (*group, _) in enumerate(groups):
         for begin in range(int(begins[index]), int(begins[index + 1]), _BLOCK):
@@ -170,7 +175,7 @@ def _check_places(places: Sequence[Any]) -> None:
 
 
 def _sorted(codes: Places, groups: int, places: Sequence[Any]) -> tuple[Places, bool]:
-    """Return the rows in order, by code and then by place, and whether two of one code have the same place."""
+    """Return the rows in order, by code and place, and whether two of one code have the same place."""
     whole = [_as_whole(column) for column in places]
     keys = [codes, *(column for column in whole if column is not None)]
     if len(keys) <= len(places):  # texts, decimals and the like: slower, whatever they are
