@@ -52,21 +52,21 @@ def batch_plan(
     rows = frame.select(*[col(name) for name in used])
     cuts, most = cuts_of(frame, columns, sizes, rows_per_task, types) if sizes.large else (None, 0)
     parted = with_parts(rows, columns, cuts, most)
-    numbered = parted
     if columns.person is not None:
         whose = col(columns.person)
         alone = Window.partitionBy(whose).orderBy(*[col(name) for name in columns.order])
         number = F.when(whose.isNotNull(), F.row_number().over(alone).cast("bigint"))
-        numbered = parted.withColumn(_NUMBER, number)
+        parted = parted.withColumn(_NUMBER, number)
     # By number, not only by columns: such a distribution is not changed while the query runs. Each row checks
     # that it is where its route leads, so that all rows of a part are in one task, or nothing is released.
-    sent = numbered.repartition(sizes.tasks, col(ROUTE))
+    sent = parted.repartition(sizes.tasks, col(ROUTE))
     if sizes.tasks > 1:
         led = F.pmod(F.hash(col(ROUTE)), F.lit(sizes.tasks))
         part = guard(bad=led != F.spark_partition_id(), message=_APART, otherwise=col(PART).cast("bigint"))
         sent = sent.withColumn(PART, part)
     if cuts is not None:
-        sent = _with_offsets(sent, parted, columns, release)
+        cut = with_parts(rows, columns, cuts, most, small=False)
+        sent = _with_offsets(sent, cut, columns, release)
     needed = [*used, PART]
     needed += [_ROWS_BEFORE, _SUM_BEFORE] if cuts is not None else []
     needed += [_NUMBER] if columns.person is not None else []
@@ -103,14 +103,14 @@ def result_schema(frame: Any, shown: Sequence[str], name: str, setup: StreamSetu
     return StructType([*(fields[column] for column in shown), StructField(name, kind)])
 
 
-def _with_offsets(sent: Any, parted: Any, columns: Columns, release: Release) -> Any:
+def _with_offsets(sent: Any, cut: Any, columns: Columns, release: Release) -> Any:
     """Return the rows with what the earlier parts of their group have: rows and sum."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
     from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
     names = (*columns.by, PART)
-    fields = {field.name: field for field in parted.schema.fields}
+    fields = {field.name: field for field in cut.schema.fields}
     schema = StructType(
         [
             *(StructField(name, fields[name].dataType) for name in columns.by),
@@ -119,7 +119,7 @@ def _with_offsets(sent: Any, parted: Any, columns: Columns, release: Release) ->
             StructField(SUM, LongType()),
         ]
     )
-    cut = parted.where(col(PART) > 0).select(*[col(name) for name in (*names, columns.value)])
+    cut = cut.select(*[col(name) for name in (*names, columns.value)])
     by = [col(name) for name in columns.by]
     totals = cut.mapInArrow(Totals(release, names, (_ROWS, SUM)), schema).groupBy(*by, col(PART))
     totals = totals.agg(F.sum(col(_ROWS)).alias(_ROWS), F.sum(col(SUM)).alias(SUM))

@@ -125,7 +125,7 @@ def _every(places: Any) -> Any:
     return F.when(last >= first, F.sequence(first, last, first)).otherwise(F.array().cast("array<int>"))
 
 
-def with_parts(rows: Any, columns: Columns, cuts: Any, most: int) -> Any:
+def with_parts(rows: Any, columns: Columns, cuts: Any, most: int, *, small: bool = True) -> Any:
     """Return the rows with a route and the number of their part of the group, 0 where it is not cut.
 
     Args:
@@ -133,6 +133,8 @@ def with_parts(rows: Any, columns: Columns, cuts: Any, most: int) -> Any:
         columns: that are used.
         cuts: of :func:`cuts_of`, or None.
         most: cuts of a group.
+        small: keep the rows of groups that are not cut. (Never filter by part: the engine would move the
+            filter before the comparisons, and write each of them out for every use of its result.)
     """
     from pyspark.sql import functions as F
 
@@ -140,7 +142,7 @@ def with_parts(rows: Any, columns: Columns, cuts: Any, most: int) -> Any:
     if cuts is None:
         return rows.withColumn(PART, F.lit(0)).withColumn(ROUTE, hashed)
     here, found = place(columns.order), F.lit(0)
-    joined = rows.join(F.broadcast(cuts), on=same_group(columns.by), how="left")
+    joined = rows.join(F.broadcast(cuts), on=same_group(columns.by), how="left" if small else "inner")
     # A binary search: how many cuts are at or before this place. One column a comparison, which the engine
     # compiles; as a function of higher order it would be interpreted row by row.
     for bit in reversed(range(most.bit_length())):
