@@ -9,7 +9,7 @@ SOURCES := pyproject.toml README.md LICENSE \
 	$(shell find $(ROOMS) -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.npz' -o -name '*.json' -o -name py.typed \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test spark-test soak fuzz lint format site wheel sbom clean
+.PHONY: help demo test spark-test java soak fuzz lint format site wheel sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -20,8 +20,11 @@ demo: $(VENV)/.installed-demo ## find, prove, lift and stream: a private count o
 test: $(VENV)/.installed-test ## the whole test suite against an installed copy
 	.ci/suite $(BIN)/python
 
-spark-test: $(VENV)/.installed-test-spark ## the tests of Spark (needs Java 17 or newer)
+spark-test: java $(VENV)/.installed-test-spark ## the tests of Spark (needs Java 17 or newer)
 	.ci/suite $(BIN)/python tests/counters/spark tests/experiments/test_spark_scaling.py --numprocesses=0
+
+java:
+	@.ci/java
 
 soak: $(VENV)/.installed-test ## 10^8 steps in flat memory, 1000 kills, state machines: an hour; goes on where stopped
 	$(BIN)/python -m trilift.experiments.trust.soak --folder soak-output

@@ -23,7 +23,8 @@ class Plan:
 
     Attributes:
         rows, keys: of the events; one key has half of the rows.
-        key_bytes, place_bytes, value_bytes, part_bytes: of a row.
+        key_bytes, place_bytes, value_bytes: of a row.
+        part_bytes: of its part and its route.
         rows_per_task: where groups are cut.
         samples: places that are looked at for each part.
         step_us: time for the noise of a step, of many steps of one key at once; assumed.
@@ -37,7 +38,7 @@ class Plan:
     key_bytes: int = 8
     place_bytes: int = 8
     value_bytes: int = 8
-    part_bytes: int = 8
+    part_bytes: int = 16
     rows_per_task: int = 10**7
     samples: int = 64
     step_us: int = 2
@@ -66,7 +67,7 @@ class Plan:
             (
                 "shuffle of the rows",
                 _bytes(self.rows * shuffled),
-                f"written once, read once: {row} bytes of an event and {self.part_bytes} of its part",
+                f"written once, read once: {row} bytes of an event, {self.part_bytes} of part and route",
             ),
             (
                 "shuffle of the counts",

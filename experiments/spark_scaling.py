@@ -3,14 +3,17 @@
     python -m trilift.experiments.spark_scaling --out docs/measurements/spark_scaling.json
     python -m trilift.experiments.spark_scaling --page docs/spark.md
 
-The events are written once (Parquet). Every measurement is a process with an engine of its own; those
-of one and two workers take turns, so that what else the machine does is shared by both. The second command
-writes the table of the page. Needs the extra ``spark`` and Java.
+The events are written once (Parquet). Every measurement is a process with an engine of its own, which does
+the job twice: the engine compiles its programs while it does it for the first time. One worker is measured
+twice, with one core and with all of them, since the compiler and the worker's two processes, Java and Python,
+use a second core where there is one; all take turns, so that what else the machine does is shared. The second
+command writes the part of the page. Needs the extra ``spark``, Java, and Linux.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -21,13 +24,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from trilift.experiments.spark_stages import processor_seconds, settings, stages
+from trilift.experiments.spark_table import with_table
 from trilift.lift.files import atomic_write
 
-__all__ = ["events", "main", "page_table", "released"]
+__all__ = ["CASES", "events", "main", "measure", "released"]
 
 KEY_NAME = "TRILIFT_SCALING_KEY"
 _KEY = "17" * 32  # of a measurement, which protects nobody
-_BEGIN, _END = "<!-- measured: spark_scaling -->\n", "<!-- end -->"
+CASES = ((1, 1), (1, 2), (2, 2))
+"""Workers, and cores that they have."""
 
 
 def events(spark: Any, *, rows: int, keys: int) -> Any:
@@ -60,36 +66,71 @@ def released(frame: Any, *, rows: int) -> Any:
     )
 
 
-def _engine(workers: int) -> Any:
+def _engine(workers: int, **more: str) -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "16").config("spark.driver.memory", "3g")
     builder = builder.config("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    for name, value in more.items():
+        builder = builder.config(name, value)
     engine = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "100000").getOrCreate()
     engine.sparkContext.setLogLevel("ERROR")
     return engine
 
 
-def _measured(folder: Path, *, rows: int, workers: int) -> dict[str, Any]:
-    """Return seconds of a run, after a small one that starts the workers, and a hash of what it released."""
+def _measured(folder: Path, log: Path, *, rows: int, workers: int, cores: int) -> dict[str, Any]:
+    """Return seconds of two runs, after a small one that starts the workers, and what they released, hashed.
+
+    Where the time went is said of both.
+    """
     import pyspark
     from pyspark.sql import functions as F
 
-    engine = _engine(workers)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    engine = _engine(workers, **settings(log))
     small = events(engine, rows=1000, keys=10)
     released(small, rows=1000).collect()
-    start = time.perf_counter()
-    result = released(engine.read.parquet(str(folder)), rows=rows)
-    row = result.agg(
-        F.count("*").alias("rows"),
-        F.expr("bit_xor(xxhash64(key, time, late_private))").alias("values"),
-    ).collect()[0]
-    seconds = time.perf_counter() - start
-    if row["rows"] != rows:
-        raise SystemExit(f"the run has {row['rows']} rows, not {rows}")
+    runs: list[dict[str, Any]] = []
+    for _ in range(2):
+        used, begin, start = processor_seconds(), time.time(), time.perf_counter()
+        result = released(engine.read.parquet(str(folder)), rows=rows)
+        row = result.agg(
+            F.count("*").alias("rows"),
+            F.expr("bit_xor(xxhash64(key, time, late_private))").alias("values"),
+        ).collect()[0]
+        seconds = time.perf_counter() - start
+        if row["rows"] != rows:
+            raise SystemExit(f"the run has {row['rows']} rows, not {rows}")
+        after = processor_seconds()
+        spent = {name: after[name] - used[name] for name in after}
+        runs.append(
+            {"seconds": seconds, "values": row["values"], "processor": spent, "at": (begin, time.time())}
+        )
     engine.stop()
-    return {"workers": workers, "seconds": seconds, "values": row["values"], "spark": pyspark.__version__}
+    for run in runs:
+        begin, end = run.pop("at")
+        run["stages"] = stages(log, begin=begin, end=end)
+    return {"workers": workers, "cores": cores, "spark": pyspark.__version__, "runs": runs}
+
+
+def _spun(blocks: int = 1500) -> float:
+    """Return seconds that hashing takes: work that needs nothing but a core."""
+    block, start = bytes(1 << 20), time.perf_counter()
+    for _ in range(blocks):
+        hashlib.sha256(block).digest()
+    return time.perf_counter() - start
+
+
+def _machine_ratio() -> float:
+    """Return how much more two processes get done than one, of work that needs nothing but a core.
+
+    What this machine can give at most: cores may be threads of one core, or have other work.
+    """
+    command = [sys.executable, "-m", "trilift.experiments.spark_scaling", "--spin"]
+    alone = float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    pair = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    return 2 * alone / max(float(process.communicate()[0]) for process in pair)
 
 
 def _write_events(folder: Path, *, rows: int, keys: int) -> None:
@@ -112,73 +153,43 @@ def _child(arguments: list[str]) -> str:
 
 
 def measure(*, rows: int, keys: int, rounds: int, note: str, kept: Path | None = None) -> dict[str, Any]:
-    """Return the record: seconds with one and two workers, in turns, and their ratio.
+    """Return the record: every case of :data:`CASES`, in turns.
 
     Args:
         rows, keys: of the events.
-        rounds: how often both are measured.
+        rounds: how often each is measured.
         note: a sentence about the machine.
-        kept: a file with a line for each run that is done; those that it has are not done again.
+        kept: a file with a line for each process that is done; those that it has are not done again.
     """
-    runs: list[dict[str, Any]] = []
+    done: list[dict[str, Any]] = []
     if kept is not None and kept.exists():
-        runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-    wanted = [1, 2] * rounds
-    if [run["workers"] for run in runs] != wanted[: len(runs)]:
+        done = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    wanted = list(CASES) * rounds
+    if [(one["workers"], one["cores"]) for one in done] != wanted[: len(done)]:
         raise SystemExit(f"{kept} has other runs than those that are wanted")
-    if len(runs) < len(wanted):
+    ratio = _machine_ratio()
+    if len(done) < len(wanted):
         with tempfile.TemporaryDirectory() as scratch:
             sizes = ["--rows", str(rows), "--keys", str(keys), "--data", str(Path(scratch, "events"))]
             _child([*sizes, "--write"])
-            for workers in wanted[len(runs) :]:
+            for number, (workers, cores) in enumerate(wanted[len(done) :]):
                 load = os.getloadavg()[0]
-                run = json.loads(_child([*sizes, "--workers", str(workers)])) | {"load_before": load}
-                runs.append(run)
+                log = Path(scratch, f"log{number}")
+                log.mkdir()
+                case = ["--workers", str(workers), "--cores", str(cores), "--log", str(log)]
+                done.append(json.loads(_child([*sizes, *case])) | {"load_before": load})
                 if kept is not None:
-                    atomic_write(kept, "".join(json.dumps(run) + "\n" for run in runs).encode())
-    best = {workers: min(run["seconds"] for run in runs if run["workers"] == workers) for workers in (1, 2)}
+                    atomic_write(kept, "".join(json.dumps(one) + "\n" for one in done).encode())
     return {
         "rows": rows,
         "keys": keys,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "runs": runs,
-        "seconds": {str(workers): seconds for workers, seconds in best.items()},
-        "ratio": best[1] / best[2],
-        "same_values": len({run["values"] for run in runs}) == 1,
+        "machine_ratio": ratio,
+        "processes": done,
+        "same_values": len({run["values"] for one in done for run in one["runs"]}) == 1,
         "note": note,
     }
-
-
-def page_table(record: dict[str, Any]) -> str:
-    """Return the part of docs/spark.md that shows a record."""
-    one, two = (record["seconds"][workers] for workers in ("1", "2"))
-    count = len(record["runs"]) // 2
-    same = "the same" if record["same_values"] else "NOT THE SAME"
-    lines = [
-        f"{record['rows']:,} events, {record['keys']:,} keys, one of which has half of the events; Spark "
-        f"{record['runs'][0]['spark']}, a machine with {record['cores']} cores. {record['note']}",
-        "",
-        f"| workers | seconds (best of {count}) | events a second |",
-        "|---|---|---|",
-        *(
-            f"| {name} | {took:.1f} | {record['rows'] / took:,.0f} |"
-            for name, took in (("1", one), ("2", two))
-        ),
-        "",
-        f"Two workers are {record['ratio']:.2f} times as fast as one; "
-        f"the released values of all runs are {same}.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def with_table(text: str, record: dict[str, Any]) -> str:
-    """Return the page with the table of a record."""
-    head, _, rest = text.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not end:
-        raise SystemExit("the page has no place for the table")
-    return head + _BEGIN + page_table(record) + end + tail
 
 
 def main() -> None:
@@ -197,12 +208,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--cores", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--spin", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     sizes = {"rows": given.rows, "keys": given.keys}
-    if given.write:
+    if given.spin:
+        print(_spun())
+    elif given.write:
         _write_events(given.data, **sizes)
     elif given.workers is not None:
-        print(json.dumps(_measured(given.data, rows=given.rows, workers=given.workers)))
+        case = {"workers": given.workers, "cores": given.cores}
+        print(json.dumps(_measured(given.data, given.log, rows=given.rows, **case)))
     elif given.page is not None:
         record = json.loads(given.record.read_text(encoding="utf-8"))
         atomic_write(given.page, with_table(given.page.read_text(encoding="utf-8"), record).encode())

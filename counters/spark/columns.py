@@ -8,7 +8,7 @@ from typing import Any
 from trilift.counters.frames.spec import Columns
 from trilift.lift.errors import ParameterError
 
-__all__ = ["INTERNAL", "check_types", "col", "guard", "null_or_nan", "place"]
+__all__ = ["INTERNAL", "check_types", "col", "guard", "place"]
 
 INTERNAL = "trilift_internal_"
 
@@ -57,18 +57,6 @@ def place(order: Sequence[str]) -> Any:
     from pyspark.sql import functions as F
 
     return F.struct(*[col(name).alias(f"o{index}") for index, name in enumerate(order)])
-
-
-def null_or_nan(names: Sequence[str], types: dict[str, Any]) -> Any:
-    """Return whether an ordering column has no value."""
-    from pyspark.sql import functions as F
-
-    bad = F.lit(False)
-    for name in names:
-        bad = bad | col(name).isNull()
-        if type(types[name]).__name__ in ("FloatType", "DoubleType"):
-            bad = bad | F.isnan(col(name))
-    return bad
 
 
 def guard(*, bad: Any, message: str, otherwise: Any) -> Any:

@@ -16,7 +16,7 @@ from trilift.lift.integers import add, shift_left
 from trilift.stream.chain_noise import ChainNoise
 from trilift.stream.process import NoiseProcess
 
-__all__ = ["Inputs", "Noises", "Released", "codes_of"]
+__all__ = ["Inputs", "Noises", "Released", "checked_inputs", "codes_of", "gathered", "shown_values"]
 
 Integers = np.ndarray[Any, np.dtype[Any]]
 Places = np.ndarray[Any, np.dtype[np.int64]]
@@ -96,38 +96,47 @@ class Inputs:
 
         inner = Noises.of(self.release).inner
         for batch in batches:
-            inputs = self._checked(batch.column(self.release.value), inner)
+            inputs = checked_inputs(batch.column(self.release.value), inner)
             columns = [batch.column(name) for name in self.shown]
             yield pyarrow.RecordBatch.from_arrays(
                 [*columns, pyarrow.array(inputs, pyarrow.int64())], names=[*self.shown, self.name]
             )
 
-    def _checked(self, column: Any, inner: PrivateCumsum) -> Integers:
-        setup, name = inner._mechanism.any_setup, self.release.value
-        missing = np.zeros(len(column), dtype=bool)
-        if column.null_count:
-            if inner._nulls == "refuse":
-                raise ParameterError(
-                    f"column {name!r} has no value in some row (nulls='zero' counts it as 0)"
-                )
-            setup.check_zeros()
-            missing = column.is_null().to_numpy(zero_copy_only=False)
-            column = column.drop_null()
-        import pyarrow
 
-        kind = column.type
-        plain = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
-        try:
-            present = setup.many(column.to_numpy(zero_copy_only=False) if plain else column.to_pylist())[:, 0]
-        except ParameterError:
-            low, high = setup.rule.low, setup.rule.high
-            raise ParameterError(
-                f"column {name!r} has an input that is not acceptable (it is not shown here): inputs are "
-                f"multiples of 2^-{setup.rule.places} between {low} and {high} of these"
-            ) from None
-        inputs = np.zeros(len(missing), dtype=np.int64)
-        inputs[~missing] = present
-        return inputs
+def checked_inputs(column: Any, inner: PrivateCumsum) -> Integers:
+    """Return a column of values as inputs in lattice steps.
+
+    Args:
+        column: of Arrow, in one piece or in several.
+        inner: whose inputs they are.
+
+    Raises:
+        ParameterError: an input that is not acceptable. Its value is not in the message: executors' logs are
+            read by others.
+    """
+    import pyarrow
+
+    setup, name = inner._mechanism.any_setup, inner._columns.value
+    missing = np.zeros(len(column), dtype=bool)
+    if column.null_count:
+        if inner._nulls == "refuse":
+            raise ParameterError(f"column {name!r} has no value in some row (nulls='zero' counts it as 0)")
+        setup.check_zeros()
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        column = column.drop_null()
+    kind = column.type
+    plain = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+    try:
+        present = setup.many(column.to_numpy(zero_copy_only=False) if plain else column.to_pylist())[:, 0]
+    except ParameterError:
+        low, high = setup.rule.low, setup.rule.high
+        raise ParameterError(
+            f"column {name!r} has an input that is not acceptable (it is not shown here): inputs are "
+            f"multiples of 2^-{setup.rule.places} between {low} and {high} of these"
+        ) from None
+    inputs = np.zeros(len(missing), dtype=np.int64)
+    inputs[~missing] = present
+    return inputs
 
 
 class Released:
@@ -149,26 +158,16 @@ class Released:
         Raises:
             ParameterError, HorizonError: an undeclared group, a step past the horizon.
         """
-        import pyarrow
-
         noises = Noises.of(self.release)
         name = noises.inner._columns.name
-        for table in _gathered(batches):
-            kind = (
-                pyarrow.int64() if noises.inner._mechanism.any_setup.output_places == 0 else pyarrow.float64()
+        for table in gathered(batches):
+            yield from (
+                table.select(list(self.shown)).append_column(name, self.released(table, noises)).to_batches()
             )
-            released = pyarrow.array(self.released(table, noises), kind)
-            columns = [table.column(column) for column in self.shown]
-            result = pyarrow.Table.from_arrays(
-                [*columns, pyarrow.chunked_array([released])], names=[*self.shown, name]
-            )
-            yield from result.to_batches()
 
-    def released(self, table: Any, noises: Noises) -> Integers:
-        """Return the released values of the rows of a table, in their order."""
-        setup = noises.inner._mechanism.any_setup
+    def released(self, table: Any, noises: Noises) -> Any:
+        """Return the released values of the rows of a table, in their order, as an array of Arrow."""
         steps = table.column(self.step).to_numpy() - 1
-        exact = shift_left(table.column(self.exact).to_numpy(), setup.output_places - setup.rule.places)
         groups, codes = codes_of([table.column(name) for name in self.by], len(steps))
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(len(groups) + 1))
@@ -179,16 +178,32 @@ class Released:
             if some.dtype == object:
                 noise = noise.astype(object)
             noise[where] = some
-        nums = post_process(add(exact, noise), setup.postprocess, np.zeros(1, dtype=np.int64))
-        shown = as_array(nums, setup.output_places)
-        if shown.dtype == object:
-            raise ParameterError(
-                "released values do not fit into 64 bits, which is what Spark's columns hold"
-            )
-        return shown
+        return shown_values(noises.inner, table.column(self.exact).to_numpy(), noise)
 
 
-def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
+def shown_values(inner: PrivateCumsum, sums: Integers, noise: Integers) -> Any:
+    """Return released values as an array of Arrow.
+
+    Args:
+        inner: whose values they are.
+        sums: exact, in units of the input lattice.
+        noise: in units of the output lattice.
+
+    Raises:
+        ParameterError: values that the engine's columns do not hold.
+    """
+    import pyarrow
+
+    setup = inner._mechanism.any_setup
+    nums = add(shift_left(sums, setup.output_places - setup.rule.places), noise)
+    nums = post_process(nums, setup.postprocess, np.zeros(1, dtype=np.int64))
+    shown = as_array(nums, setup.output_places)
+    if shown.dtype == object:
+        raise ParameterError("released values do not fit into 64 bits, which is what Spark's columns hold")
+    return pyarrow.array(shown, pyarrow.int64() if setup.output_places == 0 else pyarrow.float64())
+
+
+def gathered(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield tables of many rows, made of whole batches."""
     import pyarrow
 

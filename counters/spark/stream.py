@@ -38,6 +38,7 @@ def stream_plan(frame: Any, columns: Columns, setup: StreamSetup, release: Relea
     from pyspark.sql import functions as F
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+    _check_versions()
     shown = columns.shown(frame.columns)
     types = check_types(frame, columns, orders=_ORDERS)
     extra = [name for name in shown if name not in {*columns.by, *columns.order}]
@@ -89,6 +90,20 @@ def stream_plan(frame: Any, columns: Columns, setup: StreamSetup, release: Relea
     return typed.mapInArrow(
         Released(release, columns.by, shown, STEP, SUM), result_schema(frame, shown, columns.name, setup)
     )
+
+
+def _check_versions() -> None:
+    """Refuse what would fail in every micro-batch, with a message that nobody understands.
+
+    Raises:
+        ParameterError: PySpark 3.5 with a pyarrow from which it gets the groups' state wrong.
+    """
+    import pyarrow
+    import pyspark
+
+    spark, arrow = (int(module.__version__.split(".")[0]) for module in (pyspark, pyarrow))
+    if spark < 4 and arrow >= 26:
+        raise ParameterError("streams on PySpark 3.5 need an older pyarrow: pip install 'pyarrow<26'")
 
 
 def _text(kind: Any) -> bool:

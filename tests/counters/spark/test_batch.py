@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from trilift.counters.frames import private_cumsum
 from trilift.counters.spark import SparkCumsum, spark_cumsum
+from trilift.counters.spark.cuts import routes_to
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,41 @@ def test_equals_the_single_machine_with_one_key_of_half_the_rows(spark: Any) -> 
     # Neither the key nor what is derived from it is in the plan.
     text = plan._jdf.queryExecution().toString() + source._jdf.queryExecution().toString()
     assert "5a5a5a" not in text.lower()
+
+
+def test_a_part_that_is_torn_apart_is_not_released(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = spark.createDataFrame(flights())
+    original = type(source).repartition
+    # What an engine that distributes rows otherwise than it says would do: any rows to any task.
+    monkeypatch.setattr(type(source), "repartition", lambda frame, tasks, *columns: original(frame, tasks))
+    plan = spark_cumsum(source, "late", **OPTIONS, rows_per_task=100)
+    with pytest.raises(Exception, match="has torn a part of a group apart"):
+        plan.collect()
+
+
+def test_routes_lead_where_they_should(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    for tasks, count in ((1, 3), (7, 20), (200, 12)):
+        routes = routes_to(tasks, count)
+        assert len(set(routes)) == count
+        frame = spark.createDataFrame([(route,) for route in routes], "route int")
+        sent = frame.repartition(tasks, "route").select("route", F.spark_partition_id())
+        assert {row[0]: row[1] for row in sent.collect()} == {
+            route: index % tasks for index, route in enumerate(routes)
+        }
+
+
+@pytest.mark.parametrize("rows_per_task", [60, 5000])
+def test_one_group_of_all_rows(spark: Any, rows_per_task: int) -> None:
+    frame = flights().drop(columns="carrier")
+    options = many(by=None, groups=None)
+    single = private_cumsum(frame.drop_duplicates("time"), "late", **options)
+    source = spark.createDataFrame(frame.drop_duplicates("time")).repartition(5)
+    plan = spark_cumsum(source, "late", **options, rows_per_task=rows_per_task)
+    assert {row.time: row.late_private for row in plan.coalesce(1).collect()} == dict(
+        zip(single.time, single.late_private, strict=True)
+    )
 
 
 def test_kinds_of_columns_and_noise(spark: Any) -> None:

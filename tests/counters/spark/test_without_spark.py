@@ -1,7 +1,9 @@
 """What needs neither Spark nor Java: where keys are named, the noise of groups, and the steps of a stream."""
 
 import importlib.util
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,15 @@ import pytest
 from trilift.counters.frames import PrivateCumsum
 from trilift.counters.spark import SparkCumsum
 from trilift.counters.spark.executor import Noises
-from trilift.counters.spark.release import Release, key_name
+from trilift.counters.spark.release import Release, key_name, mark_of
 from trilift.counters.spark.stream import Steps
 from trilift.lift.errors import HorizonError, ParameterError, StateError
 from trilift.stream.keys import new_key
 
 SUM, STEP, INPUT = (f"trilift_internal_{name}" for name in ("sum", "step", "input"))
+NEEDS_ARROW = pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is None, reason="needs pyarrow: pip install 'trilift[spark]'"
+)
 OPTIONS: dict[str, Any] = {"epsilon": 1, "by": "ward", "groups": ["A", "B"], "order": "day", "version": "1"}
 
 
@@ -133,9 +138,7 @@ def test_rows_a_stream_refuses(
         list(Steps("other", ["g"], ["p"])(("A",), batch([9], [1]), state))
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("pyarrow") is None, reason="needs pyarrow: pip install 'trilift[spark]'"
-)
+@NEEDS_ARROW
 def test_groups_of_rows() -> None:
     import pyarrow
     from trilift.counters.spark.executor import codes_of
@@ -144,6 +147,81 @@ def test_groups_of_rows() -> None:
     groups, codes = codes_of(columns, 4)
     assert [groups[code] for code in codes] == [("a", 1), (None, 1), ("a", 2), ("b", 1)]
     assert codes_of([], 2)[0] == [()]
+
+
+@NEEDS_ARROW
+@pytest.mark.parametrize("kind", ["whole", "text", "two", "when", "real"])
+def test_parts_of_a_task_are_summed_as_their_group(kind: str) -> None:
+    import pyarrow
+    from trilift.counters.spark.parts import RunningSums, Totals
+
+    options = {**OPTIONS, "order": ["day", "bed"] if kind == "two" else "day", "simulation_seed": 3}
+    inner = Release(value="falls", options=options, source=None).opened()
+    release = Release(value="falls", options=options, source=None, mark=mark_of(inner))
+    rng = np.random.default_rng(4)
+    number = rng.permutation(90)
+    day: Any = {"text": [f"d{one:03}" for one in number], "two": number // 9, "real": number / 7 - 3}
+    day = day.get(kind, number)
+    if kind == "when":
+        day = pd.to_datetime(number, unit="s", utc=True)
+    rows = pd.DataFrame(
+        {"ward": np.where(number % 3, "A", "B"), "day": day, "bed": number, "falls": number % 2}
+    )
+    wanted = inner.apply(rows).falls_private
+    rows["part"] = np.where(rows.ward == "A", 1 + (number > 40) + (number > 70), 0)
+    table = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    batches = table.to_batches(max_chunksize=13)
+    totals = pyarrow.Table.from_batches(
+        Totals(release, ("ward", "part"), ("rows", "sum"))(batches)
+    ).to_pandas()
+    assert totals.rows.sum() == 90
+    assert totals["sum"].sum() == rows.falls.sum()
+    for name in ("rows", "sum"):
+        before = [
+            totals[(totals.ward == row.ward) & (totals.part < row.part)][name].sum()
+            for row in rows.itertuples()
+        ]
+        table = table.append_column(f"{name}_before", pyarrow.array(before, pyarrow.int64()))
+    columns = inner._columns
+    sums = RunningSums(
+        release,
+        columns,
+        ["ward", "bed"],
+        part="part",
+        offsets=("rows_before", "sum_before"),
+        number=None,
+        most=1,
+    )
+    got = pyarrow.Table.from_batches(sums(table.to_batches(max_chunksize=7))).to_pandas()
+    assert got.set_index("bed").falls_private.to_dict() == dict(zip(rows.bed, wanted, strict=True))
+    again = pyarrow.Table.from_pandas(pd.concat([rows.head(1), rows]), preserve_index=False)
+    once = RunningSums(release, columns, ["bed"], part="part", offsets=None, number=None, most=1)
+    with pytest.raises(ParameterError, match="have the same place"):
+        list(once(again.to_batches()))
+    assert list(once([])) == list(once(again.slice(0, 0).to_batches())) == []
+
+
+def test_routes_are_spread() -> None:
+    from trilift.counters.spark.cuts import _murmur3, routes_to
+
+    routes = routes_to(16, 40)
+    assert len(set(routes)) == 40
+    tasks = _murmur3(np.array(routes, dtype=np.uint32)) % 16
+    assert tasks.tolist() == [index % 16 for index in range(40)]
+    assert routes_to(1000, 3) == routes_to(1000, 5)[:3]
+
+
+@NEEDS_ARROW
+def test_streams_on_the_older_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow
+    from trilift.counters.spark.stream import _check_versions
+
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="3.5.9"))
+    monkeypatch.setattr(pyarrow, "__version__", "26.0.1")
+    with pytest.raises(ParameterError, match="pyarrow<26"):
+        _check_versions()
+    monkeypatch.setattr(pyarrow, "__version__", "25.0.0")
+    _check_versions()
 
 
 def test_nothing_of_spark_is_loaded_before_it_is_needed() -> None:
