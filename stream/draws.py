@@ -93,7 +93,7 @@ class Draws:
         """Return int64 (nb, r), exact.
 
         Raises:
-            StateError: if a value does not fit (possible from scales past 2^55 on); use ``to_objects``.
+            StateError: if a value does not fit (not to be expected below scales of 2^57); use ``to_objects``.
         """
         out = np.empty(self.shape, dtype=np.int64)
         for part in self.parts:

@@ -9,8 +9,8 @@ Regions:
 
 * ``PRIMARY`` (0, step 0): the words that every draw reads. Word q is at byte 4q, so the counter of a word
   is q div 16; q < 2^32, the counter stays below 2^28.
-* ``TIE`` (2): further words for word q of a sampler, when its comparison was undecided. The counter is q
-  itself, ``step`` counts the 64-byte pieces: 2^10 pieces, 2^19 bits.
+* ``TIE`` (2): further words for a sampler's own word number q, of 16 or 32 bits, when its comparison was
+  undecided. The counter is q itself, ``step`` counts the 64-byte pieces: 2^10 pieces, 2^19 bits.
 * ``TAIL`` (3): words for the continuation of row number ``address``, in the same way.
 * ``LOW`` (1): words for the low digits of row number ``address``, in the same way.
 
@@ -190,15 +190,15 @@ class Keystream:
 
         Raises:
             ParameterError: if an argument is out of range.
-            StateError: after 2^14 words, instead of wrapping. A random stream gets there with
-                probability below 2^-500000.
+            StateError: after 2^14 words, instead of wrapping. Comparisons of a random stream get there with
+                probability below 2^-500000; tails and low digits: see the samplers.
         """
         if region not in (LOW, TIE, TAIL):
             raise fail("region", "LOW, TIE or TAIL", region)
         for step in range(1 << STEP_BITS):
             where = nonce(region, step=step, level=level, block=block, counter=address)
             yield from _PIECE.unpack(self._encryptor(where).update(_ZERO_PIECE))
-        raise StateError("keystream exhausted: 2^14 words left a comparison undecided")
+        raise StateError("keystream exhausted: 2^14 words left a draw undecided")
 
     def _encryptor(self, where: bytes) -> CipherContext:
         return Cipher(algorithms.ChaCha20(self._key, where), mode=None).encryptor()

@@ -14,7 +14,7 @@ from its parts, which are independent:
 
 Each comparison is "U < p" for a uniform U: a 16-bit word against floor(p 2^16), and only if they are equal
 (probability 2^-16) further words against further digits of p (:mod:`trilift.stream.thresholds`). A draw reads
-24 such words and F + 3 bits: half as many as if every digit were compared, at scale 2^20.
+24 such words and F + 3 bits, 50 to 54 bytes at scales up to 2^62.
 
 Rejection samplers (Canonne, Kamath, Steinke 2020, among them) use a random number of random bits, so the
 place in the keystream that serves a draw depends on the draws before it, or each draw needs its own loop.
@@ -139,7 +139,8 @@ class LaplaceRows:
         Raises:
             ParameterError: if level or a block does not fit its address field.
             StateError: if 2^14 words leave a comparison, a tail or low digits undecided; a random stream does
-                so with probability below 2^-5000 (for low digits of scales past 2^200: 2^-400).
+                so with probability below 2^-5000 at scales up to 2^81, 2^-2000 up to 2^200, 2^-500 up to
+                2^1000 (:mod:`trilift.stream.low_digits`), and below 2^-300000 where there is no exception.
         """
         numbers = stream_blocks(blocks)
         draws = Draws((numbers.size, len(self._scales)))

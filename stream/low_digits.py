@@ -15,6 +15,10 @@ which is below M / t: c is the least of the M values E^-(M-1) .. 1 over their me
 in an exception is drawn by rejection: k uniform on 0 .. M-1 is kept with probability (u^(M-1-k) - u^(M-1)) /
 (1 - u^(M-1)) = (E^k - 1) / (E^(M-1) - 1), about every other time, and then L = M-1-k.
 
+A proposal takes ceil(F/32) words, and mostly one more to be kept or not; it is given up with probability at
+most about 1/2. So 2^14 words are not enough with probability about 2^-(2^14 / (ceil(F/32) + 1)), and there
+must be an exception first.
+
 Both probabilities are rational functions of E, not constant for F >= 1 and 0 < k < M-1, and E is
 transcendental: their expansions do not end, and enclosing them ends. No floating point is used.
 """

@@ -114,10 +114,10 @@ class Threshold(Rule):
 
 @lru_cache(maxsize=1 << 16)
 def _floor(p: Threshold, bits: int) -> int:
-    # p 2^bits <= c 2^bits e^-x < 1 from x = bits + c on, as e > 2 and c < 2^c: the exp would be as long as x
-    if p.shift >= 0 and p.times << p.shift >= p.odd * (bits + p.c):
-        return 0
     numerator, denominator = p.times << max(p.shift, 0), p.odd << max(-p.shift, 0)
+    # p 2^bits <= c 2^bits e^-x < 1 from x = bits + c on, as e > 2 and c < 2^c: the exp would be as long as x
+    if numerator >= denominator * (bits + p.c):
+        return 0
     precision = bits + 32
     while True:
         low, high = exp_bounds(numerator, denominator, bits=precision)

@@ -202,7 +202,8 @@ class PrivateCumsum:
     def counter(self, *group: Any) -> RunningCounter:
         """Return a new counter with the key of a group: fed with its rows in order, it gives the same values.
 
-        It is as secret as the key, and must be given the same data and no other.
+        It is as secret as the key, and must be given the same data and no other. The memory of what was
+        counted is not asked: :meth:`apply` is what notices other data, and other noise.
 
         Args:
             group: the group's value in each grouping column; nothing where there is one group.
@@ -250,7 +251,11 @@ class PrivateCumsum:
         inputs = {encoding: some for encoding, _, _, some in rows.each()}
         names = {encoding: shown_group(values) for encoding, values, _, _ in rows.each()}
         using = self._registry.using(
-            self._data, inputs, release=self._release(), version=self._version, names=names
+            self._data,
+            inputs,
+            release=self._release(self._mechanism.asked_record()),
+            version=self._version,
+            names=names,
         )
         with using as check:
             parts = [
@@ -290,17 +295,23 @@ class PrivateCumsum:
 
     def _representative(self) -> RunningCounter:
         """Return a counter that stands for all groups in the budget, with the identity of this release."""
-        return self._begun(self._mechanism.any_setup.horizon, new_key(), self._release()[:16])
+        release = self._release(self._mechanism.own_record())
+        return self._begun(self._mechanism.any_setup.horizon, new_key(), release[:16])
 
-    def _release(self) -> bytes:
-        """Return a digest of what is paid for once: key, data set and parameters of the mechanism."""
+    def _release(self, own: dict[str, Any]) -> bytes:
+        """Return a digest of key, data set and parameters of the mechanism.
+
+        Args:
+            own: those besides the inputs' parameters. With the chosen chain it is what is paid for once;
+                with what was asked for alone, what must always come with the same noise.
+        """
         mechanism, setup = self._mechanism, self._mechanism.any_setup
         digest = DigestBuilder("trilift/frames/release/1").add("key", self._registry.identity)
         digest.add("data", self._data).add("kind", mechanism.kind.__name__)
         horizons = {b"": mechanism.horizon} if mechanism.groups is None else mechanism.groups
         for encoding, horizon in sorted(horizons.items()):
             digest.add("group", encoding).add("horizon", horizon or 0)
-        record = stream_record(setup) | mechanism.own_record()
+        record = stream_record(setup) | own
         digest.add("setup", json.dumps({**record, "horizon": None}, sort_keys=True))
         return digest.digest()
 

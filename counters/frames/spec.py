@@ -41,6 +41,9 @@ def names_of(argument: str, value: Any) -> tuple[str, ...]:
     return names
 
 
+_CHOSEN = ("chain", "mu")  # by the program: the factorisation, and the calibration
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """Which columns are used for what.
@@ -148,7 +151,10 @@ class Mechanism:
             one = integer("horizon", one, minimum=1)
         kind: type[RunningCounter] = Counter if delta is None else GaussianCounter
         mechanism = cls(kind=kind, arguments=shared, groups=horizons, horizon=one)
-        for length in {one} if horizons is None else set(horizons.values()):
+        lengths = {one} if horizons is None else set(horizons.values())
+        for length in sorted(
+            lengths, key=lambda steps: (steps is None, steps)
+        ):  # whatever order they came in
             mechanism.setup(length)
         return mechanism
 
@@ -178,6 +184,10 @@ class Mechanism:
         setup: Any = self.any_setup
         record: dict[str, Any] = setup.own_record()
         return record
+
+    def asked_record(self) -> dict[str, Any]:
+        """Return the part of :meth:`own_record` that was asked for: no later version chooses it otherwise."""
+        return {name: value for name, value in self.own_record().items() if name not in _CHOSEN}
 
     def horizon_of(self, encoding: bytes, values: tuple[Any, ...]) -> int | None:
         """Return the horizon of a group.

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trilift.lift.errors import ParameterError, StateError
 from trilift.stream.laplace import variance
+from trilift.stream.laplace_layout import make_groups
 from trilift.stream.thresholds import Threshold, digit, exp_bounds, nonzero, tail, variance_bounds
 
 SCALES = st.one_of(
@@ -113,6 +114,20 @@ def test_expansions_make_the_discrete_laplace_law(scale) -> None:
             law *= Fraction(floor if (magnitude - 1) >> j & 1 else one - floor, one)
         exact = (1 - u) / (1 + u) * u**magnitude
         assert abs(arb(law) / exact - 1) < flint.arb(2) ** -400
+
+
+def test_no_exponential_is_longer_than_the_answer_needs(monkeypatch) -> None:
+    """Fractions whose numerator is a high power of two have digits far above them, too."""
+    seen: list[Fraction] = []
+
+    def watched(numerator: int, denominator: int, *, bits: int):
+        seen.append(Fraction(numerator, denominator))
+        return exp_bounds(numerator, denominator, bits=bits)
+
+    monkeypatch.setattr("trilift.stream.thresholds.exp_bounds", watched)
+    for scale in (Fraction(2**20, 2**30 - 1), Fraction(2**9, 2**12 + 1), 1 / Fraction(10.3), 3, 1 << 40):
+        make_groups((scale,))
+    assert 0 < max(seen) < 1100  # of the zero test: scales are at least 2^-10
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 1024), Fraction(1, 3), 1, 7, 1000])

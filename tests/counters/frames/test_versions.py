@@ -1,6 +1,7 @@
 """One key, one version of the data: what is the same comes again, what was changed is refused."""
 
 import copy
+import itertools
 import json
 import os
 import stat
@@ -76,25 +77,62 @@ def test_new_rows_behind_the_old_ones_continue(
         private_cumsum(make(late), "late", **OPTIONS, state=state)
 
 
-@pytest.mark.parametrize("horizon", [None, 400])
+def small_chain(horizon: int, **options: Any) -> tuple[str, ...]:
+    """A chain for 400 steps that is not the default one."""
+    return ("stage-max-9", "stage-max-9", "direct-max-8")
+
+
+LATER: dict[str, tuple[str, Any]] = {
+    "sampler": ("trilift.stream.noise.SAMPLER_ID", "another"),
+    "sampler of Gaussian noise": ("trilift.stream.gaussian_noise.SAMPLER_ID", "another"),
+    "chain": ("trilift.counters.setup.default_names", small_chain),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "options"),
+    [
+        ("sampler", {"horizon": None}),
+        ("sampler", {"horizon": 400}),
+        ("sampler", {"horizon": {"AA": 300, "DL": None, "UA": 400}}),
+        ("sampler of Gaussian noise", {"horizon": 400, "delta": 1e-6}),
+        ("chain", {"horizon": 400}),
+    ],
+)
 def test_other_noise_for_released_data_is_refused(
-    horizon: int | None,
+    changed: str,
+    options: dict[str, Any],
     make: Make,
     flights: dict[str, list[Any]],
     state: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As a later version of the program would make it: with another sampler, or another chain."""
-    options = OPTIONS | {"horizon": horizon, "state": state}
+    options = OPTIONS | options | {"state": state}
     first = values(private_cumsum(make(flights), "late", **options))
     before = state.read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr("trilift.stream.noise.SAMPLER_ID", "another")
-        with pytest.raises(ReplayError, match="group 'AA' was released with other noise before"):
+        patched.setattr(*LATER[changed])
+        with pytest.raises(ReplayError, match=r"group '..' was released with other noise before"):
             private_cumsum(make(flights), "late", **options)
         assert state.read_bytes() == before
         private_cumsum(make(flights), "late", **options, version="2")
     assert values(private_cumsum(make(flights), "late", **options)) == first
+
+
+def test_the_order_of_horizons_does_not_matter(flights: dict[str, list[Any]], state: Path) -> None:
+    """One release, paid for once."""
+    budget = Budget(4)
+    horizons = {"AA": 40, "DL": 400, "UA": 1064}
+    frame = pl.DataFrame(flights).group_by("carrier", maintain_order=True).head(20)
+    options = OPTIONS | {"state": state, "budget": budget}
+    given = [
+        values(private_cumsum(frame, "late", **options | {"horizon": dict(items)}))
+        for items in itertools.permutations(horizons.items())
+    ]
+    assert all(some == given[0] for some in given)
+    assert budget.left["epsilon"] == 3
+    assert len(json.loads(state.read_text())["noise"]) == 1
 
 
 def test_groups_may_come_apart(make: Make, flights: dict[str, list[Any]], state: Path) -> None:
