@@ -13,16 +13,18 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from importlib import import_module
 from itertools import groupby
 from typing import Any
 from unittest.mock import patch
 
+from trilift.counters.edit import simpart, svt
+from trilift.stream import bank, gaussian_noise, noise, toeplitz_noise
+
 __all__ = ["shared_plans"]
 
 _WHERE = {
-    "LaplaceRows": ("stream.bank", "stream.noise", "counters.edit.simpart", "counters.edit.svt"),
-    "GaussianRows": ("stream.bank", "stream.gaussian_noise", "stream.toeplitz_noise"),
+    "LaplaceRows": (bank, noise, simpart, svt),
+    "GaussianRows": (bank, gaussian_noise, toeplitz_noise),
 }
 _MOST = 64
 _plans: OrderedDict[Any, Any] = OrderedDict()
@@ -51,6 +53,6 @@ def shared_plans(*, page: int = 64) -> Iterator[None]:
         stack.enter_context(patch("trilift.counters.position.REMEMBERED", 1))
         for name, modules in _WHERE.items():
             for module in modules:
-                there = getattr(import_module(f"trilift.{module}"), name)  # a planted fault, perhaps
-                stack.enter_context(patch(f"trilift.{module}.{name}", partial(_shared, there)))
+                there = getattr(module, name)  # a planted fault, perhaps
+                stack.enter_context(patch.object(module, name, partial(_shared, there)))
         yield
