@@ -21,12 +21,13 @@ _SECONDS = 9.0
 _JUDGING = 6  # streams of three pairs
 _LONGER = {"simecc": 5.0, "simecc-endless": 8.0, "ending": 3.0, "partition-cc": 5.0, "moment-rows": 2.0}
 """How many times that: runs are dear, and show little each."""
+_SEED = 11  # audits were designed with an eye on those of the seeds 1 to 3, which therefore say nothing
 
 
 def measure(
     *,
     full: bool,
-    seed: int = 1,
+    seed: int = _SEED,
     tell: Callable[[str], None] = lambda text: None,
     seconds: float = _SECONDS,
 ) -> dict[str, Any]:
