@@ -91,10 +91,10 @@ def _turnstile(name: str, kind: Any, epsilon: Any, delta: Any, **options: Any) -
         mu = mu_for(epsilon, ln_delta=ln_of(delta)[0])
         budget = {"rho": mu * mu / 2}
     prototype = kind(**budget, horizon=4, every=2, simulation_seed=0, **options)
-    terms: dict[str, Any] = {"epsilon": epsilon, "delta": Fraction(delta), "pairs": turnstile_pairs(4)}
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": Fraction(delta)}
     if options["method"] == "hybrid":
         return hybrid_subject(name, prototype, **terms)
-    return SketchSubject(name, prototype, **terms)
+    return SketchSubject(name, prototype, **terms, pairs=turnstile_pairs(4))
 
 
 _TWO = ("stage-mean-9", "direct-mean-4")

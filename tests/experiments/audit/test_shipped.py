@@ -79,3 +79,13 @@ def test_classes_stand_for_mechanisms() -> None:
     with pytest.raises(ParameterError, match="delta"):
         make_subject("biased", epsilon=Fraction(1), delta=Fraction(0))
     assert make_subject("counter-step", epsilon=Fraction(1), delta=Fraction(1, 9)).delta == Fraction(1, 9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_can_be_audited(name: str) -> None:
+    """Its streams are taken, and every run of a batch gives as many numbers."""
+    subject = make_subject(name, epsilon=Fraction(1))
+    pair = subject.pairs()[0]
+    first, second = subject.release([pair.first, pair.second], seed=3)
+    assert len(first) == len(second) == subject.batch
