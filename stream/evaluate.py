@@ -153,8 +153,7 @@ class Evaluator:
         level = self.levels[index]
         if level.is_top:
             (z,), (own, _) = self._draws(index, np.zeros(1, dtype=np.int64))
-            inside = np.minimum(positions, level.size - 1)  # a tail names position k with weight zero
-            values = level.A[inside] @ z
+            values = _rows(level.A, positions) @ z
             return values, _SAFETY * (level.gamma * level.largest_row * _largest(z) + own)
         block, digit = np.divmod(positions, level.size)
         blocks = blocks_with_previous(block)
@@ -280,6 +279,13 @@ class Evaluator:
         if shift <= 0:
             return num << -shift
         return (num + (1 << (shift - 1))) >> shift  # floor, also below zero
+
+
+def _rows(A: FloatArray, positions: IntArray) -> FloatArray:
+    """Return the rows of increasing positions, the last row for those behind it; views where they follow on."""
+    if positions.size and positions[-1] < len(A) and positions[-1] - positions[0] == positions.size - 1:
+        return A[positions[0] : positions[-1] + 1]
+    return np.asarray(A[np.minimum(positions, len(A) - 1)])  # a tail names position k with weight zero
 
 
 def _largest(values: FloatArray) -> float:
