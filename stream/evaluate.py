@@ -282,7 +282,7 @@ class Evaluator:
 
 
 def _rows(A: FloatArray, positions: IntArray) -> FloatArray:
-    """Return the rows of increasing positions, the last row for those behind it; views where they follow on."""
+    """Return rows at increasing positions, the last one for those behind it; a view where they follow on."""
     if positions.size and positions[-1] < len(A) and positions[-1] - positions[0] == positions.size - 1:
         return A[positions[0] : positions[-1] + 1]
     return np.asarray(A[np.minimum(positions, len(A) - 1)])  # a tail names position k with weight zero
