@@ -19,14 +19,14 @@ _MAX_BYTES = 1 << 30
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the whole records of a log; a last line cut short by a crash is left out.
+    """Return the whole records of a log; a last line cut short, by a crash or as it is written, is left out.
 
     Raises:
         ArtifactFormatError: a whole line that is no JSON object.
     """
     if not path.exists():
         return []
-    data = read_regular(path, max_bytes=_MAX_BYTES)
+    data = read_regular(path, max_bytes=_MAX_BYTES, grows=True)
     if data is None:
         raise ArtifactFormatError(f"{path}: larger than {_MAX_BYTES} bytes")
     *lines, _rest = data.split(b"\n")

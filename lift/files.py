@@ -62,17 +62,22 @@ def open_regular(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         yield file
 
 
-def read_regular(path: str | os.PathLike[str], *, max_bytes: int) -> bytes | None:
+def read_regular(path: str | os.PathLike[str], *, max_bytes: int, grows: bool = False) -> bytes | None:
     """Return the bytes of a file, or None where there are more than ``max_bytes``.
 
+    Args:
+        path: the file.
+        max_bytes: the limit.
+        grows: whether it is a log, of which what is appended meanwhile is left for the next time.
+
     Raises:
-        OSError: as :func:`open_regular`; the file grows while it is read.
+        OSError: as :func:`open_regular`; a file that is no log grows while it is read.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             return None
-        data = file.read(size + 1)  # a larger number would be allocated
+        data = file.read(size if grows else size + 1)  # a larger number would be allocated
     if len(data) > size:
         raise OSError(errno.EBUSY, "is being written to", os.fspath(path))
     return data

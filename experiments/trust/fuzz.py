@@ -94,7 +94,8 @@ def hunt(name: str, *, seconds: int, corpus: Path) -> tuple[int, str]:
         raise ParameterError(f"atheris did not run {name}: {done.stderr[-300:]!r}")
     if done.returncode == 0 and stats is not None:
         return int(stats[1]), ""
-    said = [line for line in done.stderr.splitlines() if _SAID.search(line)]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("INFO:")]
+    said = [line for line in lines if _SAID.search(line)]
     inputs = [path.read_bytes() for path in sorted(corpus.parent.glob(f"{corpus.name}-found-*"))]
     what = (said[0] if said else done.stderr[-300:])[:300]
     shown = b64encode(inputs[0][:1500]).decode() if inputs else "not written"
