@@ -96,10 +96,12 @@ def hunt(name: str, *, seconds: int, corpus: Path) -> tuple[int, str]:
         return int(stats[1]), ""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("INFO:")]
     said = [line for line in lines if _SAID.search(line)]
-    inputs = [path.read_bytes() for path in sorted(corpus.parent.glob(f"{corpus.name}-found-*"))]
+    written = sorted(corpus.parent.glob(f"{corpus.name}-found-*"))
     what = (said[0] if said else done.stderr[-300:])[:300]
-    shown = b64encode(inputs[0][:1500]).decode() if inputs else "not written"
-    return int(stats[1]) if stats else 1, f"{what}; input (base64): {shown}"
+    shown = b64encode(written[0].read_bytes()[:1500]).decode() if written else "not written"
+    names = ", ".join(path.name for path in written)  # they begin with what it was: crash, timeout, oom
+    found = f"status {done.returncode}: {what}; {names or 'no file'}; input (base64): {shown}"
+    return int(stats[1]) if stats else 1, found
 
 
 def measure(*, full: bool, seed: int = 1, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
