@@ -114,6 +114,7 @@ class LaplaceRows:
     def __init__(self, scales: Sequence[Scale] | NDArray[Any]) -> None:
         self._scales = checked_scales(scales)
         self._groups = make_groups(self._scales)
+        self._compiled = all(run.width <= MOST_WIDTH for group in self._groups for run in group.runs)
 
     @property
     def scales(self) -> tuple[Scale, ...]:
@@ -155,9 +156,7 @@ class LaplaceRows:
             ParameterError, StateError: as :meth:`sample` and :meth:`Draws.to_float`.
         """
         numbers = stream_blocks(blocks)
-        fits = isinstance(source, Keystream) and all(
-            run.width <= MOST_WIDTH for group in self._groups for run in group.runs
-        )
+        fits = self._compiled and isinstance(source, Keystream)
         made = kernels(numbers.size * self.words) if fits else None
         if made is None or not isinstance(source, Keystream):
             return self.sample(source, level, numbers).to_float()

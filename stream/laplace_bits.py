@@ -5,12 +5,14 @@ The compiled kernels (:mod:`trilift.stream.fast`) give the same, and are compare
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
-from trilift.stream.draws import FLAGS, NEGATIVE, NONZERO, TAIL_EVENT, Draws, Part
+from trilift.stream.draws import FLAGS, NONZERO, TAIL_EVENT, Draws, Part
 from trilift.stream.keystream import WordSource
 from trilift.stream.laplace_layout import TESTS, Group, Run
-from trilift.stream.laplace_undecided import RARE, Place, decide, fair_bits, value
+from trilift.stream.laplace_undecided import exact, settle
 
 __all__ = ["assemble", "sample_group"]
 
@@ -39,35 +41,26 @@ def sample_group(
         halves = np.ascontiguousarray(words, dtype="<u4").view("<u2")
         bits = halves[:, :count] < group.limits
         ties = halves[:, :count] == group.limits
-        where = [Place(source, level, number) for number in some.tolist()] if ties.any() else []
-        rare = _settle(group, bits, ties, where)
+        won, rare = settle(group, _places(ties), source, level, some)
+        for i, place in won:
+            bits[i, place] = True
         octets = np.packbits(bits.reshape(-1), bitorder="little").reshape(some.size, height, TESTS // 8)
         for run, target in zip(group.runs, packed, strict=True):
             assemble(run, octets, halves, target[begin : begin + some.size])
-        for i, k in rare:
-            tests = int.from_bytes(octets[i, k].tobytes(), "little")
-            exact = value(group, k, tests, fair_bits(group, k, halves[i]), where[i])
-            draws.overrides[begin + i, group.rows[k]] = exact
+        for (i, k), where in rare.items():
+            draws.overrides[begin + i, group.rows[k]] = exact(group, k, octets[i, k], halves[i], where)
     for run, target in zip(group.runs, packed, strict=True):
         first = group.rows.start + run.first
         draws.parts.append(Part(range(first, first + run.count), target))
 
 
-def _settle(
-    group: Group, bits: NDArray[np.bool_], ties: NDArray[np.bool_], where: list[Place]
-) -> set[tuple[int, int]]:
-    """Decide the tests whose word equals its limit; return where an exception or a tail event was found."""
-    rare: set[tuple[int, int]] = set()
-    if not where:
-        return rare
-    eights = np.flatnonzero(ties.reshape(-1).view(np.uint64))  # far faster than to look at every one
-    flat = (8 * eights[:, None] + np.arange(8)).reshape(-1)
-    hits = flat[ties.reshape(-1)[flat]]
-    for i, place in zip(*(index.tolist() for index in np.divmod(hits, ties.shape[1])), strict=True):
-        bits[i, place] = decide(group, place, where[i])
-        if bits[i, place] and place % TESTS in RARE:
-            rare.add((i, place // TESTS))
-    return rare
+def _places(ties: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the indices of what is true, few of many."""
+    if ties.any():
+        flat = ties.reshape(-1)
+        eights = np.flatnonzero(flat.view(np.uint64))  # far faster than to look at every one
+        near = (8 * eights[:, None] + np.arange(8)).reshape(-1)
+        yield from (divmod(place, ties.shape[1]) for place in near[flat[near]].tolist())
 
 
 def assemble(run: Run, octets: NDArray[np.uint8], halves: NDArray[np.uint16], out: Limbs) -> None:
@@ -83,7 +76,7 @@ def assemble(run: Run, octets: NDArray[np.uint8], halves: NDArray[np.uint16], ou
     shape = (len(halves), run.count, run.width)
     fair = halves[:, run.begin : run.begin + run.width * run.count].reshape(shape)
     out.view("<u2")[..., : run.width] = fair
-    out &= _masks(run)
+    out &= run.kept
     tests = np.zeros((*shape[:2], 4), dtype=np.uint8)
     tests[..., :3] = octets[:, rows]
     results = tests.view("<u4")[..., 0].astype(np.uint64)
@@ -98,10 +91,3 @@ def assemble(run: Run, octets: NDArray[np.uint8], halves: NDArray[np.uint16], ou
         out[:, same, limb] |= digits[:, same] << np.uint64(shift)
         if shift and limb + 1 < run.limbs:
             out[:, same, limb + 1] |= digits[:, same] >> np.uint64(_LIMB - shift)
-
-
-def _masks(run: Run) -> Limbs:
-    """Return what is kept of the fair bits, uint64 (rows, limbs): the sign and F low digits."""
-    kept = [1 << NEGATIVE | ((1 << low) - 1) << FLAGS for low in run.low.tolist()]
-    limbs = [[mask >> (_LIMB * n) & ((1 << _LIMB) - 1) for n in range(run.limbs)] for mask in kept]
-    return np.array(limbs, dtype=np.uint64)

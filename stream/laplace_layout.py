@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from trilift.lift.checks import fail, integer
 from trilift.lift.errors import ParameterError
 from trilift.stream import low_digits, thresholds
-from trilift.stream.draws import FLAGS, NONZERO, TAIL_EVENT
+from trilift.stream.draws import FLAGS, NEGATIVE, NONZERO, TAIL_EVENT
 from trilift.stream.keystream import WORDS_PER_PIECE
 from trilift.stream.thresholds import Rule, Scale
 
@@ -51,7 +51,7 @@ _TAIL_BITS = 4  # 2^d >= 2^4 t
 _LEAST_FRACTION = Fraction(1, 1 << 10)
 _GROUP_ROWS = 1 << 10
 _MAX_WORDS = 1 << 31  # 16-bit words are numbered by 32 bits
-_HALF = 16
+_HALF, _LIMB = 16, 64
 
 
 def _checked(scale: Any) -> Scale:
@@ -131,7 +131,14 @@ class Run:
     @property
     def limbs(self) -> int:
         """Number of 64-bit limbs that hold a draw: three flags, F <= 16 W - 3 low digits, 21 digits."""
-        return -(-(_HALF * self.width + DIGITS) // 64)
+        return -(-(_HALF * self.width + DIGITS) // _LIMB)
+
+    @cached_property
+    def kept(self) -> NDArray[np.uint64]:
+        """What is used of the fair bits, the sign and F low digits: uint64 (count, limbs)."""
+        masks = [1 << NEGATIVE | ((1 << low) - 1) << FLAGS for low in self.low.tolist()]
+        whole = (1 << _LIMB) - 1
+        return np.array([[mask >> _LIMB * n & whole for n in range(self.limbs)] for mask in masks], np.uint64)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ together in Python integers (:func:`value`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from trilift.stream.keystream import LOW, TAIL, TIE, WordSource
 from trilift.stream.laplace_layout import DIGITS, EXCEPTION, TESTS, Group, low_count, rule
 from trilift.stream.low_digits import exceptional
 
-__all__ = ["RARE", "Place", "decide", "fair_bits", "value"]
+__all__ = ["Place", "decide", "exact", "settle", "value"]
 
 _MATCHED = 16
 RARE = (EXCEPTION, TAIL_EVENT)
@@ -55,17 +55,51 @@ def decide(group: Group, place: int, where: Place) -> bool:
     return probability.decide(further, matched=_MATCHED)
 
 
-def fair_bits(group: Group, k: int, words: NDArray[np.uint16]) -> int:
-    """Return the fair bits of a row as one number.
+def settle(
+    group: Group,
+    places: Iterable[tuple[int, int]],
+    source: WordSource,
+    level: int,
+    numbers: NDArray[np.uint64],
+) -> tuple[list[tuple[int, int]], dict[tuple[int, int], Place]]:
+    """Decide all tests of a batch whose word equals its limit.
+
+    Args:
+        group: the rows.
+        places: of every such word: its block's place in the batch, and its own in the group.
+        source, level, numbers: where the blocks are.
+
+    Returns:
+        The places of those that are won; and (block's place, row) of draws that need :func:`exact`, with
+        their blocks.
+
+    Raises:
+        StateError: as :func:`decide`.
+    """
+    won, rare = [], {}
+    for i, place in places:
+        where = Place(source, level, int(numbers[i]))
+        if decide(group, place, where):
+            won.append((i, place))
+            if place % TESTS in RARE:
+                rare[i, place // TESTS] = where
+    return won, rare
+
+
+def exact(group: Group, k: int, octets: NDArray[np.uint8], words: NDArray[np.uint16], where: Place) -> int:
+    """Return a draw with a rare event; see :func:`value`.
 
     Args:
         group: the row's group.
         k: the row, counted from the group's first one.
-        words: uint16 (words of the group,), those of one block.
+        octets: uint8 (3,), the results of its tests, bit by bit.
+        words: uint16 (words of the group,), those of its block.
+        where: the block.
     """
     run = next(run for run in group.runs if k < run.first + run.count)
     begin = run.begin + run.width * (k - run.first)
-    return int.from_bytes(words[begin : begin + run.width].astype("<u2").tobytes(), "little")
+    fair = int.from_bytes(words[begin : begin + run.width].astype("<u2").tobytes(), "little")
+    return value(group, k, int.from_bytes(octets.tobytes(), "little"), fair, where)
 
 
 def value(group: Group, k: int, tests: int, fair: int, where: Place) -> int:

@@ -83,7 +83,7 @@ class Registry:
         Args:
             data: digest of what the data set is.
             groups: the inputs of each group, by its encoding.
-            release: digest of what is paid for once: the data set and the parameters of the mechanism.
+            release: digest of the data set and of what was asked for: it must always come with one noise.
             version: of the data, for the message.
             names: of the groups, likewise.
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from trilift.lift.errors import StateError
 from trilift.stream.draws import to_float
 from trilift.stream.keystream import Keystream
-from trilift.stream.laplace_layout import TESTS, Group, Run
-from trilift.stream.laplace_undecided import RARE, Place, decide, fair_bits, value
+from trilift.stream.laplace_layout import Group, Run
+from trilift.stream.laplace_undecided import exact, settle
 
 __all__ = ["MOST_WIDTH", "decode", "laplace_floats", "round_half_up"]
 
@@ -58,34 +58,18 @@ def laplace_floats(
         halves = np.ascontiguousarray(words).view(np.uint16)
         equal = made.compare(halves, limits, flags, octets, packed, found)
         places = found[:equal] if equal <= _ROOM else np.argwhere(halves[:, :count] == limits)
-        rare = _settle(group, places, packed, source, level, numbers[first : first + len(halves)])
+        won, rare = settle(
+            group, map(tuple, places.tolist()), source, level, numbers[first : first + len(halves)]
+        )
+        for i, place in won:  # the kernel has left its bit at 0
+            packed[i, place // 8] |= 1 << place % 8
         for run in group.runs:
             decode(made, run, halves, packed, out, first, group.rows.start + run.first)
         for (i, k), where in rare.items():
-            tests = int.from_bytes(packed[i, 3 * k : 3 * k + 3].tobytes(), "little")
-            exact = value(group, k, tests, fair_bits(group, k, halves[i]), where)
-            out[first + i, group.rows[k]] = to_float(exact)
+            draw = exact(group, k, packed[i, 3 * k : 3 * k + 3], halves[i], where)
+            out[first + i, group.rows[k]] = to_float(draw)
             if not np.isfinite(out[first + i, group.rows[k]]):  # of tests and fair bits alone, below 2^531
                 raise StateError("a draw exceeds the range of float64; use to_objects()")
-
-
-def _settle(
-    group: Group,
-    places: NDArray[np.int64],
-    packed: NDArray[np.uint8],
-    source: Keystream,
-    level: int,
-    numbers: NDArray[np.uint64],
-) -> dict[tuple[int, int], Place]:
-    """Decide the tests whose word equals its limit; return where an exception or a tail event was found."""
-    rare = {}
-    for i, place in places.tolist():
-        where = Place(source, level, int(numbers[i]))
-        if decide(group, place, where):  # the kernel has left its bit at 0
-            packed[i, place // 8] |= 1 << place % 8
-            if place % TESTS in RARE:
-                rare[i, place // TESTS] = where
-    return rare
 
 
 def decode(
