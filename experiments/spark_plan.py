@@ -10,6 +10,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from trilift.experiments.spark_table import between
 from trilift.lift.files import atomic_write
 
 __all__ = ["Plan", "main", "with_plan"]
@@ -120,11 +121,7 @@ def with_plan(text: str, plan: Plan) -> str:
     Raises:
         SystemExit: it has no place for it.
     """
-    head, _, rest = text.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not end:
-        raise SystemExit("the page has no place for the plan")
-    return head + _BEGIN + "\n".join(plan.lines()) + "\n" + end + tail
+    return between(text, _BEGIN, _END, "\n".join(plan.lines()) + "\n", what="the plan")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["page_table", "ratio", "with_table"]
+__all__ = ["between", "page_table", "ratio", "with_table"]
 
 _BEGIN, _END = "<!-- measured: spark_scaling -->\n", "<!-- end -->"
 
@@ -80,8 +80,17 @@ def with_table(text: str, record: dict[str, Any]) -> str:
     Raises:
         SystemExit: it has no place for them.
     """
-    head, _, rest = text.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not end:
-        raise SystemExit("the page has no place for the table")
-    return head + _BEGIN + page_table(record) + end + tail
+    return between(text, _BEGIN, _END, page_table(record), what="the table")
+
+
+def between(text: str, begin: str, end: str, new: str, *, what: str) -> str:
+    """Return a page with other text between two marks, which stay.
+
+    Raises:
+        SystemExit: it has not both marks; ``what`` was to be put there.
+    """
+    head, _, rest = text.partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise SystemExit(f"the page has no place for {what}")
+    return head + begin + new + found + tail
